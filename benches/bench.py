@@ -90,7 +90,7 @@ def peer_state() -> str | None:
 
 
 def plan(with_peer: bool) -> Jobs:
-    """What is run in each repeat, by workload and side."""
+    """The command of each repeat, by workload and side."""
     jobs: Jobs = {}
     for name, spec, program in WORKLOADS:
         jobs[name, "ours"] = partial(run_ours, spec)
@@ -111,7 +111,8 @@ def growth() -> Jobs:
 
 
 def count_peer_hops() -> dict[str, Sample]:
-    """What ns-3 counts in runs of their own. Its flows of the tree are those that our side has run before."""
+    """The counts of ns-3, from separate runs. Its flows of the tree are those that our side has run
+    before."""
     run_ours("tree.toml", fill=0, flows=FCT)
     counts: dict[str, Sample] = {}
     for name, _, program in WORKLOADS:

@@ -87,7 +87,7 @@ def shares() -> dict[str, float] | None:
 
 
 def owner(comm: str, place: str) -> str | None:
-    """Whose a sample is, by its process and object."""
+    """The owner of a sample, by its process and object."""
     if comm.startswith("uml-userspace"):
         return "programs"
     if "engine" in place or "firstlight_uml" in place:

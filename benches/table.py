@@ -48,7 +48,7 @@ def per_packet(side: Figures) -> float:
 
 
 def targets(results: Figures) -> list[Figures]:
-    """What we aim at, what we measured, and whether that is enough (None: not measured)."""
+    """The goal, the measured value, and whether it meets the goal (None: not measured)."""
     work = results["workloads"]
     against = comparisons(results)
     pair, long = (work[name]["ours"] for name in ("etalon-pair", "etalon-14.4s"))
@@ -146,7 +146,7 @@ def grid(rows: list[tuple[str, ...]]) -> list[str]:
 
 
 def sentences(found: Figures) -> list[str]:
-    """What the figures of a workload say."""
+    """The summary of a workload's figures."""
     said = []
     if "comparable" in found:
         word = "comparable" if found["comparable"] else "not comparable"

@@ -31,7 +31,7 @@ FULL, WARMUP_US = 9000, 201_400
 BORDER_US = 5
 """Between the gaps of the circuit, 0.9 us, and those of the packet network, 7.2 us; some packets are late."""
 LATER_US = 13.7
-"""What the circuit's path takes longer than the packet network's."""
+"""The additional delay of the circuit's path over the packet network's."""
 Times = npt.NDArray[np.float64]
 
 

@@ -81,7 +81,7 @@ class Session:
             (self.folder / name).symlink_to(ROOT / name)
 
     def shell(self, command: str) -> str:
-        """What a command prints; raises an error when it fails."""
+        """The output of a command; raises an error when it fails."""
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         done = subprocess.run(
             ["bash", "-c", command],
@@ -98,7 +98,7 @@ class Session:
         return done.stdout
 
     def python(self, code: str) -> str:
-        """What Python lines print."""
+        """The output of Python lines."""
         with contextlib.chdir(self.folder), contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(code, self.names)
         return printed.getvalue()

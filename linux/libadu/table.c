@@ -103,7 +103,7 @@ static bool taken(int file, uint64_t *bytes)
 
 enum kind { COUNTED, NOT_CONNECTED, NEVER };
 
-/* Fills in what an account says of its connection. */
+/* Fills in the connection of an account. */
 static enum kind describe(int file, struct adu_entry *account)
 {
 	struct sockaddr_storage own, other;

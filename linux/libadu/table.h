@@ -10,7 +10,7 @@
 /* Opens the table that the environment names; without one nothing is counted. */
 void adu_open(void);
 
-/* The account of a file descriptor; NULL for what is no TCP connection over IPv4. Keeps errno. */
+/* The account of a file descriptor; NULL for a file that is no TCP connection over IPv4. Keeps errno. */
 struct adu_entry *adu_account(int file);
 
 /* So many bytes more are going to be written, or were not written after all. */

@@ -84,7 +84,7 @@ static size_t length_of(const struct iovec *parts, size_t count)
 	return bytes;
 }
 
-/* Bytes that a file has left from its position, or from `offset`, on; `most` for what is no file. */
+/* Bytes of a file from its position, or from `offset`, on; `most` if it is no regular file. */
 static size_t left_in(int file, const off_t *offset, size_t most)
 {
 	struct stat status;
@@ -98,7 +98,7 @@ static size_t left_in(int file, const off_t *offset, size_t most)
 	return (size_t)(status.st_size - at) < most ? (size_t)(status.st_size - at) : most;
 }
 
-/* Bytes that wait in a pipe: what comes later is written later. */
+/* Bytes that wait in a pipe; later bytes are written later. */
 static size_t waiting_in(int pipe, size_t most)
 {
 	int waiting;

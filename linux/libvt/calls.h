@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What programs built with _FORTIFY_SOURCE call in place of poll() and ppoll(). */
+/* Programs built with _FORTIFY_SOURCE call these in place of poll() and ppoll(). */
 int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t size);
 int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask, size_t size);
 

@@ -95,7 +95,7 @@ static size_t count(char *const list[])
 	return length;
 }
 
-/* Whether LD_PRELOAD is to be given LibVT in front of what it has. */
+/* Whether LibVT has to be put before the present value of LD_PRELOAD. */
 static bool lacks_library(const char *value)
 {
 	return value && *value && !strstr(value, vt_file);
@@ -133,7 +133,7 @@ static void complete(char *const environment[], char **room, char *preload)
 	*room = NULL;
 }
 
-/* Declares `completed`: the environment `given` with what it lacks. */
+/* Declares `completed`: the environment `given`, and the variables of LibVT that it lacks. */
 #define COMPLETE(given) \
 	char *completed[count(given) + VT_VARIABLES + 1], preload[preload_size(given)]; \
 	complete(given, completed, preload)

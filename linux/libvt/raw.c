@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * syscall(): the kernel's calls by number. Runtimes wait on futexes that way (Rust's standard library, glib), and some
- * programs read clocks. What has a function of its own in LibVT goes there.
+ * programs read clocks. A call for which LibVT has a function goes to that function.
  */
 #define _GNU_SOURCE
 #include "vt.h"

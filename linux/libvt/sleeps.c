@@ -3,7 +3,10 @@
 #define _GNU_SOURCE
 #include "vt.h"
 
-/* Sleeps for so much virtual time, and says what was left when a signal came: 0, or -1 with errno. */
+/*
+ * Sleeps for `virtual` nanoseconds of virtual time, and writes the rest to `left` if a signal comes. Returns 0, or -1
+ * with errno.
+ */
 static int rest(int64_t virtual, int64_t *left)
 {
 	struct timespec wait = vt_timespec(vt_stretch(virtual));

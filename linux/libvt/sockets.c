@@ -12,7 +12,7 @@
 
 /* ---- Options ---- */
 
-/* What the value of an option is. */
+/* The form of an option's value. */
 enum form { SPAN, LINGER, COUNT, RATE };
 
 /* Some of them are younger than the headers that this is built with. */
@@ -152,7 +152,7 @@ static const struct {
 	FIELD(tcpi_busy_time, false), FIELD(tcpi_rwnd_limited, false), FIELD(tcpi_sndbuf_limited, false),
 };
 
-/* What has no value yet is all ones in the structure. */
+/* Fields of the structure without a value yet have all bits set. */
 static uint64_t shown(uint64_t value, uint64_t none, bool is_rate)
 {
 	if (value == none)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What the environment says, and the functions behind LibVT's own.
+ * The settings in the environment, and the C library's functions behind LibVT's own.
  *
  *   LIBVT_TDF=20            how many times slower virtual time runs: 1 to 1000000
  *   LIBVT_START=A:B:C:D:E   when it began, in nanoseconds of CLOCK_REALTIME, CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW,
@@ -106,7 +106,7 @@ static void start_now(void)
 	}
 }
 
-/* Keeps what a program needs that this one starts, and says it in this one's own environment too. */
+/* Keeps the variables that programs started by this one need, and sets them in this program's own environment too. */
 static void keep_environment(void)
 {
 	static char factor[VARIABLE], starts[VARIABLE];

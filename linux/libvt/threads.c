@@ -94,7 +94,7 @@ WAIT_UNTIL(pthread_rwlock_timedwrlock, pthread_rwlock_t)
 WAIT_UNTIL(mtx_timedlock, mtx_t)
 WAIT_UNTIL(sem_timedwait, sem_t)
 
-/* Those that are told which clock. */
+/* The waits whose clock is an argument. */
 #define WAIT_ON_CLOCK(name, type) \
 	EXPORT int name(type *restrict lock, clockid_t clock, const struct timespec *restrict until) \
 	{ \

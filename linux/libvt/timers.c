@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The calls that set timers, and that ask what is left of them. */
+/* The calls that set timers and that read the time left. */
 #define _GNU_SOURCE
 #include "vt.h"
 
@@ -18,7 +18,7 @@ static struct itimerval stretched(const struct itimerval *timer)
 	return real;
 }
 
-/* What is left, in whole microseconds that are not 0 as long as there is something. */
+/* The time left in whole microseconds, at least 1 unless nothing is left. */
 static struct timeval left_of(struct timeval real)
 {
 	return vt_timeval(vt_shrink(vt_timeval_ns(real)) + (NS_PER_US - 1));

@@ -56,7 +56,7 @@ int64_t vt_real(clockid_t clock, int64_t virtual);
 
 /* A span of virtual time as the machine has to wait for it. */
 int64_t vt_stretch(int64_t virtual);
-/* A span of the machine's time as the program sees it, rounded up: what is left of a wait stays something. */
+/* A span of the machine's time as the program sees it, rounded up, so that the rest of a wait is not 0. */
 int64_t vt_shrink(int64_t real);
 
 /* The product; where that does not fit, the largest number that does. */
@@ -64,7 +64,7 @@ int64_t vt_multiply(int64_t value, int64_t by);
 
 int64_t vt_ns(struct timespec time);
 int64_t vt_timeval_ns(struct timeval time);
-/* From nanoseconds; what lies before the clock's zero becomes zero. */
+/* From nanoseconds; times before the clock's zero become zero. */
 struct timespec vt_timespec(int64_t ns);
 struct timeval vt_timeval(int64_t ns);
 

@@ -16,7 +16,7 @@ static const struct timespec *milliseconds(int timeout, struct timespec *room)
 
 /* ---- Files ---- */
 
-/* The kernel writes back what is left of the time. */
+/* The kernel writes back the time left. */
 EXPORT int select(int count, fd_set *read, fd_set *write, fd_set *except, struct timeval *timeout)
 {
 	struct timeval room, *wait;

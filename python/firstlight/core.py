@@ -142,12 +142,12 @@ class Experiment:
         return {name: hash_of(Path(path).read_bytes()) for name, path in self.read.inputs.items()}
 
     def inspect(self) -> dict[str, Any]:
-        """What would be built; nothing is run."""
+        """The network and traffic that would be built; nothing is run."""
         answer: dict[str, Any] = json.loads(self.read.inspect())
         return answer
 
     def linux_plan(self) -> str:
-        """What the experiment's Linux hosts are to do, as JSON."""
+        """The plan of the experiment's Linux hosts, as JSON."""
         try:
             return self.read.linux_plan()
         except _core.SpecError as e:
@@ -156,7 +156,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Timeline:
-    """A timeline that a run writes: a file for https://ui.perfetto.dev, and what it shows."""
+    """A timeline that a run writes: a file for https://ui.perfetto.dev, and its flows and times."""
 
     path: str | Path
     flows: Sequence[int] | None = None
@@ -167,7 +167,7 @@ class Timeline:
     """Until when; ``None``: to the end of the run."""
 
     def asked(self) -> dict[str, Any]:
-        """What an engine in another process is to write."""
+        """The timeline's settings for an engine in another process."""
         flows = None if self.flows is None else sorted(set(self.flows))
         return {"path": str(Path(self.path).absolute()), "flows": flows, "start": self.start, "end": self.end}
 

@@ -39,7 +39,7 @@ class Browser:
         self.driver.get(address)
 
     def js(self, script: str, *values: object) -> Any:
-        """What a script returns."""
+        """The result of a script."""
         return self.driver.execute_script(script, *values)
 
     def until(self, script: str, seconds: float = 20) -> Any:

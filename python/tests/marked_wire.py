@@ -99,7 +99,7 @@ class Wire:
         self._write(program, which)
 
     def reductions_told(self) -> int:
-        """Data packets since the last change that told the receiver of a reduced window (CWR)."""
+        """Data packets with CWR, the sign of a reduced window, since the last change."""
         text = run("bpftool", "-j", "map", "lookup", "pinned", self.maps["data"], "key", *"0000")
         value = bytes(int(byte, 16) for byte in json.loads(text)["value"])
         return int(struct.unpack("<QQQQ", value)[3])

@@ -1,4 +1,4 @@
-"""Small networks on which several tests build their experiments; the duration stands before them."""
+"""Small networks on which several tests build their experiments; tests put the duration before them."""
 
 INCAST = """
 [fabric]

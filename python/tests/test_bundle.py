@@ -1,4 +1,4 @@
-"""``firstlight bundle`` and ``firstlight rerun``: what is packed runs again, and differences are told."""
+"""``firstlight bundle`` and ``firstlight rerun``: packed results run again, and differences are reported."""
 
 import json
 import shutil

@@ -81,7 +81,7 @@ WORDS = {
     '_firstlight_completion firstlight; echo "${COMPREPLY[@]}"',
     "fish": "complete -C 'firstlight sweep --sh'",
 }
-"""What shells do at Tab after ``firstlight sweep --sh``; zsh completes in its line editor only."""
+"""The completion of shells at Tab after ``firstlight sweep --sh``; zsh completes in its line editor only."""
 
 
 @pytest.mark.parametrize("shell", [shell for shell in WORDS if shutil.which(shell)])

@@ -100,7 +100,7 @@ def test_maven_is_needed_until_hadoop_is_built(tmp_path: Path, monkeypatch: pyte
 
 
 def test_dilated_time_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that lacks something is told what; this one may be such a machine."""
+    """``doctor`` names what a machine lacks; this one may be such a machine."""
     monkeypatch.setattr(machine, "TUN", tmp_path / "tun")
     monkeypatch.setattr(machine, "MOUNTS", tmp_path / "mounts")
     monkeypatch.setattr(installed, "LIBVT", tmp_path / "libvt.so")

@@ -63,7 +63,7 @@ def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
 
 
 def text_of(outputs: list[Any]) -> str:
-    """What the outputs of a cell say, pictures aside."""
+    """The texts of a cell's outputs, without pictures."""
     return "".join(o.get("text") or o.get("data", {}).get("text/plain", "") for o in outputs)
 
 

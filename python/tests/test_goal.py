@@ -78,7 +78,7 @@ def test_messages_and_bytes_by_hand(name: str, messages: int, volume: int) -> No
     assert len(sends(generate(name, 16, iterations=2))) == 2 * messages
 
 
-# What rank 0 sends on the fewest ranks, where all do alike: to whom, how many bytes, how many times.
+# The messages of rank 0 on the fewest ranks, where all ranks send alike: destination, bytes, number.
 FEWEST: list[tuple[str, int, dict[tuple[int, int], int]]] = [
     # Cells of 6^3, two to a rank, one of them at the boundary; forth and back it is the same neighbour, so
     # two faces to each; one stage of each sweep, forth with 30 values for each of 7^2 points and back with 5.

@@ -148,7 +148,7 @@ def test_hosts_of_a_machine_that_joins_are_on_the_fabric(two: Machines, tmp_path
 
 @needs_machine
 def test_a_machine_needs_the_token_and_the_version(two: Machines, tmp_path: Path) -> None:
-    """Another token, a stranger's bytes and a machine that nobody waits for are refused."""
+    """Another token, a stranger's bytes and a machine that the run does not wait for are refused."""
     wrong = tmp_path / "wrong"
     wrong.write_text("fedcba9876543210\n")
     wrong.chmod(0o600)

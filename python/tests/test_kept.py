@@ -1,4 +1,4 @@
-"""What a README has of Linux hosts stays when simulated hosts alone are run again."""
+"""A README's rows of Linux hosts stay when simulated hosts alone are run again."""
 
 from firstlight.claims.rows import Row
 from firstlight.pages.kept import Kept

@@ -1,4 +1,4 @@
-"""What the network of the hosts' kernel has besides plain TCP: queue disciplines, MPTCP, accurate ECN."""
+"""Features of the hosts' kernel besides plain TCP: queue disciplines, MPTCP, accurate ECN."""
 
 from pathlib import Path
 

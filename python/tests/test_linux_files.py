@@ -39,7 +39,7 @@ ls; test ! -e gone
 
 
 def test_what_programs_write_is_theirs_alone(tmp_path: Path) -> None:
-    """Each change is seen by all programs of the run, and by nobody after it."""
+    """All programs of the run see each change, and no later run does."""
     data = tmp_path / "data"
     (data / "folder").mkdir(parents=True)
     for name in ("old", "gone", "kept", "folder/inside"):
@@ -133,7 +133,7 @@ show(id(object()), hash("x"), os.getpid(), os.getppid(), os.uname(), socket.geth
 
 
 def looked(folder: Path, shared: Path) -> tuple[str, str]:
-    """What a program in an experiment of ``folder`` can find out, and the run's digest."""
+    """The facts that a program in an experiment of ``folder`` can observe, and the run's digest."""
     folder.mkdir(parents=True)
     (folder / "look.py").write_text(LOOK)
     run = f"export READ={shared}; exec python3 -S $FIRSTLIGHT_EXPERIMENT/look.py"

@@ -111,7 +111,7 @@ def command(*words: str, cwd: Path, code: int = 0) -> str:
 
 def build(crate: Path) -> Path:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("CARGO_")}
-    # What is in the project's own lock file is on this machine.
+    # The packages of the project's own lock file are on this machine.
     environment |= {"HOME": os.environ["HOME"], "CARGO_TARGET_DIR": str(crate / "target")}
     for key in ("CARGO_HOME", "CARGO_REGISTRIES_CRATES_IO_PROTOCOL"):
         if key in os.environ:

@@ -216,7 +216,7 @@ def test_marks_move_the_window_by_their_edges_alone(wire: Wire, retcp: None, loa
         assert connection.send() == (80, INFINITE)
         for _ in range(5):
             assert connection.send(3) == (80, INFINITE)
-        # The stack itself does take the marks for congestion, but the receiver is told nothing of it.
+        # The stack itself takes the marks for congestion, but does not report this to the receiver.
         assert connection.state == CWR
         assert wire.reductions_told() == 0
         wire.mark(False)

@@ -344,7 +344,7 @@ def test_ticks_choose_the_kernel() -> None:
 
 
 def wait_for_runs(folder: Path, count: int = 1) -> None:
-    """Until so many stand-ins wait."""
+    """Wait until this number of stand-ins wait."""
     deadline = time.monotonic() + 60
     while sum((p / "waits").exists() for p in run_directories(folder)) < count:
         assert time.monotonic() < deadline, "waited a minute in vain"

@@ -18,7 +18,7 @@ pub const VERSION: u32 = 1;
 /// The name of the symbol in a shared object.
 pub const SYMBOL: &str = "FIRSTLIGHT_CONGESTION_CONTROL";
 
-/// What a shared object offers.
+/// The functions that a shared object offers.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ControllerTable {
@@ -205,7 +205,7 @@ fn span(ps: u64) -> Option<Span> {
     (ps != NONE).then_some(Span::from_ps(ps))
 }
 
-/// What the engine's pointer to a controller points to.
+/// The object that the engine's pointer to a controller points to.
 struct PointedController<C> {
     controller: C,
     fault: String,
@@ -256,7 +256,7 @@ unsafe extern "C" fn call_raw<C: CongestionControl>(
     }
 }
 
-/// What a panic says.
+/// The text of a panic.
 fn reason(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_string());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "it gave no reason".into())
@@ -300,7 +300,7 @@ impl Instance {
     /// Calls the controller.
     ///
     /// # Errors
-    /// What it said when it panicked.
+    /// The text of the controller's panic.
     pub fn call(&mut self, event: Event<'_>, window: &mut Window) -> Result<u64, String> {
         let mut answer = 0;
         // SAFETY: `this` comes from the table's `create`, and `self` is borrowed alone.
@@ -331,7 +331,7 @@ macro_rules! congestion_control {
             const fn is_send<C: Send>() {}
             is_send::<$PointedController>();
         };
-        /// What Firstlight's engine calls.
+        /// The symbol that Firstlight's engine reads.
         #[expect(unsafe_code, reason = "the engine finds the table by this name")]
         #[unsafe(no_mangle)]
         pub static FIRSTLIGHT_CONGESTION_CONTROL: $crate::abi::ControllerTable =

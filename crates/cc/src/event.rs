@@ -1,5 +1,5 @@
-//! The methods of [`CongestionControl`] as values: what a controller behind a binary interface, or in another language,
-//! is called with.
+//! The methods of [`CongestionControl`] as values: the calls of a controller behind a binary interface, or in another
+//! language.
 
 use crate::{Ack, Bytes, CongestionControl, Delivery, EcnUse, Start, Window};
 
@@ -38,7 +38,7 @@ pub enum Event<'a> {
     Pace(Bytes),
     /// [`CongestionControl::burst`]; the answer is in bytes.
     Burst,
-    /// What the controller is, once, before anything else; the answer is [`Properties::bits`].
+    /// Asks for the controller's properties, once, before any other event. The answer is [`Properties::bits`].
     Properties,
 }
 
@@ -64,7 +64,7 @@ impl Event<'_> {
     }
 }
 
-/// What a controller says of itself before its first event.
+/// The properties of a controller, which it reports before its first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Properties {
     /// [`CongestionControl::ecn`].

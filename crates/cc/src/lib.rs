@@ -1,14 +1,14 @@
-//! The interface between a TCP endpoint and its congestion control: what an algorithm implements.
+//! The interface between a TCP endpoint and its congestion control, which algorithms implement.
 //!
 //! A controller owns no clock and no packets. The endpoint reports every ACK ([`CongestionControl::on_ack`]), asks the
 //! controller to raise the window when that is allowed ([`CongestionControl::grow`]), and asks for the window to fall
-//! to when there was congestion ([`CongestionControl::ssthresh`]). How the window gets there (proportional rate
-//! reduction, RFC 6937) is the endpoint's part. A controller that sets window and pace by itself gets delivery rates
-//! instead ([`CongestionControl::on_delivery`]).
+//! to when there was congestion ([`CongestionControl::ssthresh`]). The endpoint moves the window there (proportional
+//! rate reduction, RFC 6937). A controller that sets window and pace by itself gets delivery rates instead
+//! ([`CongestionControl::on_delivery`]).
 //!
 //! A controller of one's own is a shared object: a crate of the type `cdylib` that depends on this one, implements
-//! [`CongestionControl`] and names its type in [`congestion_control!`]. [`abi`] is what such an object and the engine
-//! call each other by.
+//! [`CongestionControl`] and names its type in [`congestion_control!`]. [`abi`] is the binary interface between such an
+//! object and the engine.
 
 pub mod abi;
 pub mod event;
@@ -48,8 +48,8 @@ impl Window {
         acked - step
     }
 
-    /// One packet more for each `per` packets acknowledged. Credit from a time when more was asked for gives one
-    /// packet.
+    /// Adds one packet for each `per` packets acknowledged. Credit above `per`, from a time when `per` was larger, adds
+    /// one packet only.
     pub fn additive_increase(&mut self, per: u32, acked: u32) {
         let per = per.max(1);
         if self.credit >= per {
@@ -77,7 +77,7 @@ pub struct Latency {
     pub rtt: Span,
 }
 
-/// What an ACK says to the sender.
+/// The information in an ACK for the sender.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     /// The time of the host's clock.
@@ -99,8 +99,8 @@ pub struct Ack {
     /// Nothing was lost or out of order before this ACK, and no reduction was under way; where the window may grow,
     /// after it.
     pub open: bool,
-    /// It acknowledges new data, has no SACK and offers the same window as the ACK before it: header prediction takes
-    /// it (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
+    /// Whether the ACK acknowledges new data, has no SACK and offers the same window as the ACK before it: header
+    /// prediction takes it (Jacobson, "4BSD TCP Header Prediction", ACM CCR 20(2), 1990).
     pub predicted: bool,
     /// Everything before this stream offset is acknowledged.
     pub una: u64,
@@ -108,11 +108,11 @@ pub struct Ack {
     pub next: u64,
     /// Payload of a full packet, in bytes.
     pub mss: u32,
-    /// Its timestamps (RFC 7323) in milliseconds: the peer's clock, and the echo of this host's clock.
+    /// The ACK's timestamps (RFC 7323) in milliseconds: the peer's clock, and the echo of this host's clock.
     pub timestamps: [u32; 2],
 }
 
-/// What is known when a connection is established, at the first end to send.
+/// The state of a connection when it is established, at the end that sends first.
 #[derive(Clone, Copy, Debug)]
 pub struct Start {
     /// The time of the host's clock.
@@ -189,7 +189,7 @@ pub trait CongestionControl {
         false
     }
 
-    /// Whether the controller asks for a reduction such as a mark causes. Asked after each ACK.
+    /// Whether the controller wants the reduction that a mark causes. The endpoint calls this after each ACK.
     fn backs_off(&mut self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! What a schedule costs to compute: every scheduler on skewed demands of 8 to 256 racks.
+//! Measures the time to compute a schedule: every scheduler on skewed demands of 8 to 256 racks.
 //!
 //! Each rack has up to 16 partners: four hold 70 % of its demand and twelve 30 %, as in the evaluation of Solstice
 //! (CoNEXT'15, section 5). A rack's demand is what a circuit carries in the week, 3 ms at 80 Gb/s with nights of 20 us.

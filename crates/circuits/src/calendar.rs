@@ -1,17 +1,17 @@
-//! The calendar: what the schedule has the fabric do, in time order, week after week.
+//! The calendar: the operations of the schedule on the fabric, in time order, week after week.
 //!
-//! Two kinds of operation come before their day and may reach back across the week's border: enlarging the VOQs of
-//! the coming matching, and marking the returning ACKs of its pairs (Etalon, NSDI'20, sections 5.1 and 5.2). What
-//! should have come before the start of the run comes at its start, and what should have come before its week was
-//! known, at the moment when it is known.
+//! Two kinds of operation come before their day and may reach back across the week's border: enlarging the VOQs of the
+//! coming matching, and marking the returning ACKs of its pairs (Etalon, NSDI'20, sections 5.1 and 5.2). An operation
+//! that is due before the start of the run comes at the start. An operation that is due before its week is planned
+//! comes when the week is planned.
 
 use crate::{Day, Week};
 use firstlight_units::{Span, Time};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// What is to be done. At one instant operations come in this order: a VOQ or mark that a coming day claims is not
-/// taken away by a day that ends at the same moment.
+/// An operation of the schedule. Simultaneous operations come in this order, so that a day that ends takes away no VOQ
+/// size or mark that a coming day claims at the same moment.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Action {
     /// The VOQs of the coming matching become large.
@@ -33,7 +33,7 @@ pub enum Action {
 pub struct Operation {
     /// When the operation is due.
     pub at: Time,
-    /// What is to be done.
+    /// The operation.
     pub action: Action,
     /// The week, counted from the start of the run.
     pub week: u64,
@@ -52,7 +52,7 @@ struct Planned {
     known: Time,
 }
 
-/// One kind of operation: how far it has come.
+/// The progress of one kind of operation.
 #[derive(Clone, Debug)]
 struct Cursor {
     action: Action,
@@ -62,10 +62,10 @@ struct Cursor {
     day: usize,
 }
 
-/// Produces the operations of week after week, for ever, in time order.
+/// Produces the operations of all weeks in time order, without an end.
 #[derive(Clone, Debug)]
 pub struct Calendar {
-    /// Consecutive weeks that something is still to be done for.
+    /// Consecutive weeks that still have operations.
     weeks: VecDeque<Planned>,
     /// The number of the first of them.
     first: u64,
@@ -88,8 +88,8 @@ impl Calendar {
         Calendar { weeks, first: 0, cursors, repeats: true }
     }
 
-    /// The calendar of weeks that are planned one by one: `week` first, then what [`Calendar::plan`] says. A week for
-    /// which nothing was planned by the end of the one before is that one again.
+    /// The calendar of weeks that are planned one by one: first `week`, then the weeks that [`Calendar::plan`] adds.
+    /// Where no week has been planned by the end of the one before, that one repeats.
     pub fn planned(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
         Calendar { repeats: false, ..Calendar::new(week, enlarge, mark) }
     }
@@ -117,7 +117,7 @@ impl Calendar {
     /// When the next operation is due.
     pub fn next_due(&self) -> Time {
         let next = self.cursors.iter().filter_map(|cursor| self.operation(cursor)).map(|op| op.at).min();
-        // Without a plan, what comes after the last week is known when it is over.
+        // Without a plan, the week after the last one is known when the last one is over.
         next.map_or(self.last().ends(), |at| if self.repeats { at } else { at.min(self.last().ends()) })
     }
 
@@ -138,7 +138,7 @@ impl Calendar {
         next
     }
 
-    /// The day that an operation is about: of one taken last, or of a day that is not over.
+    /// The day that an operation belongs to. The operation was taken last, or its day is not over.
     pub fn day(&self, operation: &Operation) -> &Day {
         &self.planned_week(operation.week).expect("its week is not over").week.days()[operation.day]
     }
@@ -156,7 +156,7 @@ impl Calendar {
         self.weeks.get(number.checked_sub(self.first)? as usize)
     }
 
-    /// What a cursor has next; `None` while its week is not planned.
+    /// The next operation of a cursor; `None` while its week is not planned.
     fn operation(&self, cursor: &Cursor) -> Option<Operation> {
         let planned = self.planned_week(cursor.week)?;
         let (begins, ends) = planned.days[cursor.day];

@@ -1,4 +1,4 @@
-//! Demand: how much each rack has for each other one, in bytes. What estimators give and schedulers take.
+//! Demand: how many bytes each rack has to send to each other rack. Estimators produce it and schedulers use it.
 
 use crate::RackId;
 
@@ -21,7 +21,7 @@ pub enum DemandError {
         /// The number of rows.
         expected: usize,
     },
-    /// A rack with something for itself.
+    /// A rack has demand for itself.
     #[error("rack {rack} has {bytes} bytes for itself: what stays in a rack needs no circuit, write 0")]
     Itself {
         /// The rack that would send to itself.
@@ -76,7 +76,8 @@ impl Demand {
         self.bytes[src.index() * self.racks + dst.index()]
     }
 
-    /// Adds to what `src` has for `dst`; what stays in a rack does not count. Stops at the largest number there is.
+    /// Adds to the demand of `src` for `dst`. Bytes within one rack do not count. The sum saturates at the largest
+    /// number.
     pub fn add(&mut self, src: RackId, dst: RackId, bytes: u64) {
         if src != dst {
             let entry = &mut self.bytes[src.index() * self.racks + dst.index()];

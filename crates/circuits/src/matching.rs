@@ -44,7 +44,7 @@ pub enum MatchingError {
     SendsToTwo {
         /// The sender.
         rack: RackId,
-        /// Its destination so far.
+        /// The rack's destination so far.
         first: RackId,
         /// The second destination.
         second: RackId,
@@ -54,7 +54,7 @@ pub enum MatchingError {
     ReceivesFromTwo {
         /// The receiver.
         rack: RackId,
-        /// Its source so far.
+        /// The rack's source so far.
         first: RackId,
         /// The second source.
         second: RackId,

@@ -13,14 +13,14 @@ pub struct Day {
     pub night: Span,
     /// How long the matching is up.
     pub day: Span,
-    /// Which rack sends to which.
+    /// The matching: which rack sends to which.
     pub matching: Matching,
 }
 
 /// Why a list of days is not a week.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WeekError {
-    /// No day at all.
+    /// The week has no day.
     #[error("a week needs at least one day")]
     Empty,
     /// A day that lasts no time.

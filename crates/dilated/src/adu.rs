@@ -1,8 +1,9 @@
-//! What programs write, as LibADU counts it: read from the table that it shares with the engine (`linux/libadu/adu.h`).
+//! Programs' writes, as LibADU counts them: the engine reads the table that LibADU shares with it
+//! (`linux/libadu/adu.h`).
 //!
 //! The library counts a write before the kernel has its bytes, and the engine looks before it takes packets in: so the
-//! control loop knows of bytes before any of them arrives. What the library cannot know is seen in the packets: where a
-//! connection's sequence numbers begin (SYN) and end (FIN), and that it is over (RST).
+//! control loop knows of bytes before any of them arrives. The packets show what the library cannot know: where a
+//! connection's sequence numbers begin (SYN) and end (FIN), and that the connection is over (RST).
 
 use crate::error::{Context, Error};
 use memmap2::{MmapMut, MmapOptions};
@@ -17,11 +18,11 @@ const ENTRIES: u32 = 4096;
 const GIVEN_BACK: u64 = u64::MAX;
 /// The head and each entry are a cache line.
 const LINE: usize = 64;
-// Where the head's fields lie.
+// Offsets of the head's fields.
 const CHANGES: usize = 8;
 const MADE: usize = 16;
 const MISSED: usize = 24;
-// Where an entry's fields lie.
+// Offsets of an entry's fields.
 const COOKIE: usize = 0;
 const READY: usize = 8;
 const FROM: usize = 12;
@@ -38,7 +39,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// Receives what programs write.
+/// Receives reports of programs' writes.
 pub trait Listener {
     /// A program has written `bytes` more to a connection (sender, receiver); a negative number is what it wrote less
     /// than reported. `sequence` is the sequence number before the first of them.
@@ -69,7 +70,7 @@ struct Known {
     reported: i64,
 }
 
-/// The table, and what of it was reported.
+/// The table, and the parts of it that were reported.
 pub struct Adu {
     table: MmapMut,
     changes: u64,
@@ -107,7 +108,7 @@ impl Adu {
         }
     }
 
-    /// Reports what was written since the last call. Called before each packet that comes from a host.
+    /// Reports the writes since the last call. It is called before each packet that comes from a host.
     #[inline]
     pub fn report(&mut self, listener: &mut impl Listener) {
         let changes = self.number(CHANGES).load(Ordering::Acquire);
@@ -173,7 +174,8 @@ impl Adu {
             return [ends, [ends[1], ends[0]]].into_iter().for_each(|ends| self.forget(ends, listener));
         }
         if tcp[13] & SYN != 0 {
-            // One that is sent again is the same; another one begins a new connection between these ends.
+            // A repeated SYN has the same sequence number; a SYN with another number begins a new connection between
+            // these ends.
             if self.courses.get(&ends).is_none_or(|course| course.start != sequence) {
                 self.forget(ends, listener);
                 self.courses.insert(ends, Course { start: sequence, accepted: tcp[13] & ACK != 0, ended: false });
@@ -298,16 +300,16 @@ mod tests {
         }
     }
 
-    struct Bench {
+    struct AduBench {
         adu: Adu,
         received: ReceivedBytes,
         _folder: tempfile::TempDir,
     }
 
-    impl Bench {
+    impl AduBench {
         fn new() -> Self {
             let folder = tempfile::tempdir().unwrap();
-            Bench {
+            AduBench {
                 adu: Adu::make(&folder.path().join("adu")).unwrap(),
                 received: ReceivedBytes::default(),
                 _folder: folder,
@@ -355,7 +357,7 @@ mod tests {
 
     #[test]
     fn writes_are_told_with_the_connections_own_sequence_numbers() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.packet(SYN, 1000, 0);
         bench.make(7, 1);
         bench.add(7, 500);
@@ -369,7 +371,7 @@ mod tests {
 
     #[test]
     fn the_side_that_accepts_has_no_syn_counted() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.packet(SYN | ACK, u32::MAX, 0);
         bench.make(7, 40);
         bench.add(7, 5);
@@ -379,7 +381,7 @@ mod tests {
 
     #[test]
     fn what_a_killed_program_announced_is_taken_back_at_the_end() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.packet(SYN, 1000, 0);
         bench.make(7, 1);
         bench.add(7, 9000);
@@ -392,7 +394,7 @@ mod tests {
 
     #[test]
     fn a_connection_that_goes_on_elsewhere_counts_what_went_before() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.packet(SYN, 1000, 0);
         bench.make(7, 101);
         bench.add(7, 50);
@@ -402,7 +404,7 @@ mod tests {
 
     #[test]
     fn a_reset_or_a_new_connection_ends_an_account() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.packet(SYN, 1000, 0);
         bench.packet(SYN, 1000, 0);
         bench.make(7, 1);
@@ -417,7 +419,7 @@ mod tests {
 
     #[test]
     fn a_write_that_found_no_room_is_an_error() {
-        let bench = Bench::new();
+        let bench = AduBench::new();
         bench.adu.check().unwrap();
         bench.adu.number(MISSED).fetch_add(1, Ordering::Relaxed);
         assert!(bench.adu.check().unwrap_err().to_string().starts_with("programs wrote to more than 4096 connections"));
@@ -425,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_host_that_talks_to_itself_is_not_told() {
-        let mut bench = Bench::new();
+        let mut bench = AduBench::new();
         bench.make(7, 1);
         bench.add(7, 500);
         bench.adu.report(&mut bench.received);

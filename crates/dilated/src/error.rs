@@ -9,15 +9,15 @@ pub enum Error {
     /// The run's directory or its experiment.
     #[error(transparent)]
     Run(#[from] SessionError),
-    /// The system refused something: what was tried, and what it said.
+    /// The system refused an operation.
     #[error("{what}: {source}")]
     System {
         /// The operation that failed.
         what: String,
-        /// What the system says.
+        /// The system's answer.
         source: io::Error,
     },
-    /// The machine does not have what is needed.
+    /// The machine lacks something that the run needs.
     #[error("{0}")]
     Machine(String),
     /// The program that runs the hosts has gone.
@@ -28,7 +28,7 @@ pub enum Error {
     Signal,
 }
 
-/// Says what was tried when the system refused it.
+/// Adds to an error of the system the operation that it refused.
 pub trait Context<T> {
     /// `what` begins the sentence; the system's answer ends it.
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;

@@ -27,7 +27,7 @@ impl Late {
         self.0.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value())).collect()
     }
 
-    /// Adds what another machine recorded.
+    /// Adds another machine's recorded times.
     pub fn add_counts(&mut self, counts: &Counts) {
         counts.iter().for_each(|(value, count)| self.0.saturating_record_n(*value, *count));
     }
@@ -36,7 +36,7 @@ impl Late {
         self.0.add(&other.0).expect("both have the same bounds");
     }
 
-    /// Number, percentiles and maximum; what exceeds `bound` nanoseconds was late.
+    /// Number, percentiles and maximum. A time above `bound` nanoseconds is late.
     pub fn lateness(&self, bound: u64) -> Lateness {
         let all = self.0.len();
         let late = all - self.0.count_between(0, bound);
@@ -50,7 +50,7 @@ impl Late {
     }
 }
 
-/// What the engine measures of itself while the fabric's time runs.
+/// The engine's measurements of itself while the fabric's time runs.
 pub struct FidelityMeter {
     /// Whether time is being counted.
     pub running: bool,
@@ -97,7 +97,8 @@ impl FidelityMeter {
         }
     }
 
-    /// All of it. `timers` are those of the hosts' processors, `stolen` the part of its time that the machine lost.
+    /// All measurements of the run. `timers` are those of the hosts' processors, `stolen` is the share of its time that
+    /// the machine lost.
     pub fn fidelity(&self, bound: u64, timers: &Late, stolen: f64) -> Fidelity {
         Fidelity {
             delivered: self.delivered.lateness(bound),

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where the kernel lists what is mounted.
+/// The kernel's list of mounts.
 const MOUNTS: &str = "/proc/self/mounts";
 /// Names of groups of runs, before the number of the engine's process.
 const PREFIX: &str = "firstlight-";
@@ -21,7 +21,7 @@ const LONGEST_PERIOD: u64 = 1_000_000;
 /// Processes that were killed leave their group a little later.
 const PATIENCE: u32 = 200;
 
-/// Where groups can be made.
+/// A directory in which groups can be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Hierarchy {
     One(PathBuf),
@@ -145,7 +145,7 @@ fn quota(cores: f64, factor: u32) -> (u64, u64) {
 fn remove(folder: &Path) -> bool {
     let inner = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     for group in inner.filter(|path| path.is_dir()) {
-        // One that is not empty is tried again.
+        // A group that is not empty is tried again.
         let _ = fs::remove_dir(group);
     }
     match fs::remove_dir(folder) {
@@ -212,7 +212,7 @@ mod tests {
         fs::remove_dir_all(&groups.folder).unwrap(); // the kernel's own files go with their group
     }
 
-    /// Where the machine lets us make groups.
+    /// The directory in which this machine permits groups.
     #[test]
     fn groups_hold_processes_and_go_with_the_run() {
         let Ok(groups) = Groups::make(2, Some(1.0), 20) else { return };

@@ -1,7 +1,8 @@
 //! The program that runs the hosts, in namespaces of its own.
 //!
-//! It is the first process of a process namespace: when it ends for any reason, the kernel ends all that it started.
-//! It ends with this process. Network namespaces and devices have no name outside and go with it.
+//! The program is the first process of a process namespace: when it ends for any reason, the kernel ends all processes
+//! that it started. The program ends with this process. Network namespaces and devices have no name outside and go with
+//! it.
 
 use crate::error::{Context, Error};
 use firstlight_uml::RunDirectory;
@@ -22,7 +23,7 @@ use std::process::{Child, Command, Stdio};
 const LONGEST: usize = 1 << 16;
 /// The process namespace of this process.
 const PROCESSES: &str = "/proc/self/ns/pid";
-/// What the program reads: where the run's directory is, and the number of the socket to the engine.
+/// The program's environment: the run's directory, and the number of the socket to the engine.
 const RUN: &str = "FIRSTLIGHT_RUN";
 const ENGINE: &str = "FIRSTLIGHT_ENGINE";
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -48,7 +49,7 @@ pub struct Guest {
 }
 
 impl Guest {
-    /// Starts it. What it prints goes to `guest.log` in the run's directory.
+    /// Starts the program. Its output goes to `guest.log` in the run's directory.
     pub fn start(program: &Path, directory: &RunDirectory) -> Result<Self, Error> {
         let what = || format!("cannot start {}", program.display());
         let log = File::create(directory.path("guest.log")).context(what)?;
@@ -74,7 +75,8 @@ impl Guest {
         let home = File::open(PROCESSES).context(|| format!("cannot open {PROCESSES}"))?;
         unshare(CloneFlags::CLONE_NEWPID).context(|| "cannot make a process namespace".into())?;
         let child = command.spawn().context(what);
-        // What this process starts from now on is of its own namespace again: threads could not be started otherwise.
+        // Processes that this process starts from now on are in its own namespace again: otherwise it could not start
+        // threads.
         setns(&home, CloneFlags::CLONE_NEWPID).context(|| "cannot go back to the own process namespace".into())?;
         Ok(Guest { child: child?, socket })
     }
@@ -96,16 +98,16 @@ impl Guest {
         Ok(!room.is_empty())
     }
 
-    /// Answers it: 0, or the number of an error.
+    /// Answers the guest's message: 0, or an errno value.
     pub fn answer(&self, error: i32) {
-        // One that has gone needs none.
+        // A program that has ended needs no answer.
         let _ = send(self.socket.as_raw_fd(), &error.to_ne_bytes(), MsgFlags::MSG_NOSIGNAL);
     }
 }
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -16,7 +16,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tun_rs::{DeviceBuilder, Layer, SyncDevice};
 
-/// Before each packet: what the kernel says of its checksum and segments (`struct virtio_net_hdr`).
+/// The header before each packet, which describes its checksum and segments (`struct virtio_net_hdr`).
 const OFFLOAD: usize = 10;
 /// The first byte of that header when a checksum is still to be computed.
 const CHECKSUM_LEFT: u8 = 1;
@@ -43,7 +43,7 @@ struct PacketSlot {
 /// The place of a host's interface.
 enum InterfacePlace {
     Here(SyncDevice),
-    /// On another machine: which one, and which of its interfaces.
+    /// An interface on another machine: the machine, and the number of the interface there.
     There(usize, usize),
 }
 
@@ -59,15 +59,15 @@ pub struct HostInterfaces {
     /// When the engine's present event was due.
     pub due: u64,
     pub meter: FidelityMeter,
-    /// Nanoseconds by which things may be late.
+    /// Nanoseconds by which packets and timers may be late.
     bound: u64,
     /// The hosts' processors.
     processors: Vec<usize>,
-    /// What is looked at from outside while the fabric's time runs.
+    /// The state that other threads read while the fabric's time runs.
     watches: Option<Watches>,
 }
 
-/// What has come from another machine.
+/// An item that has come from another machine.
 pub enum FromMachine {
     State,
     /// A packet of that host, which has waited since then.
@@ -99,7 +99,7 @@ impl Taken {
 }
 
 impl HostInterfaces {
-    /// None yet; the hosts are on these processors.
+    /// A state without interfaces, of hosts on these processors.
     pub fn new(processors: &[usize]) -> Self {
         HostInterfaces {
             places: vec![],
@@ -161,7 +161,7 @@ impl HostInterfaces {
         Some(self.taken(index, length - OFFLOAD))
     }
 
-    /// What has come from other machines; none when there is nothing.
+    /// The next item from other machines; none if there is none.
     pub fn receive(&mut self) -> Option<FromMachine> {
         loop {
             let (host, since, start, end) = match self.machines.receive()? {
@@ -190,7 +190,7 @@ impl HostInterfaces {
         Some(self.taken(index, packet.len()))
     }
 
-    /// What lies in a slot: an interface's header and a packet.
+    /// The content of a slot: an interface's header and a packet.
     pub fn content(&self, packet: Cookie) -> [&[u8]; 2] {
         let slot = &self.slots[index_of(packet)];
         [&slot.offload, &slot.frame[ETHERNET..ETHERNET + slot.length]]
@@ -208,8 +208,8 @@ impl HostInterfaces {
         Taken { cookie: cookie_of(index), headers, length }
     }
 
-    /// What was measured of this machine's hosts since the fabric's time began: of packets, of timers, and the part of
-    /// time that was taken away.
+    /// The measurements of this machine's hosts since the fabric's time began: late packets, late timers, and the share
+    /// of stolen time.
     pub fn measured(&mut self) -> Option<(Late, f64)> {
         Some(self.watches.take()?.end())
     }
@@ -269,7 +269,7 @@ impl KernelCalls for HostInterfaces {
                 }
                 self.meter.on_delivered(clock::now().saturating_sub(self.due));
             }
-            // That machine measures how late it is.
+            // The other machine measures how late the packet is.
             InterfacePlace::There(machine, device) => {
                 self.machines.send(*machine, *device, self.due, [&slot.offload, ip])
             }
@@ -286,7 +286,7 @@ impl KernelCalls for HostInterfaces {
     #[inline]
     fn sent(&mut self, _: Cookie) {}
 
-    /// A device is never stopped: what does not fit waits in its own queue.
+    /// A device is never stopped: packets that do not fit wait in its own queue.
     fn room(&mut self, _: u32) {}
 
     fn fidelity(&mut self) -> Option<Fidelity> {

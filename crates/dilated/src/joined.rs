@@ -1,7 +1,7 @@
 //! A machine that has joined a run: its hosts are here, and the fabric is on the engine's machine.
 //!
-//! Packets of hosts go to the engine as they come, with the moment at which they came. What the engine sends is handed
-//! to a host at once, and how late that is, is measured.
+//! Packets of hosts go to the engine when they come, with the moment at which they came. Packets from the engine are
+//! handed to a host at once, and their lateness is measured.
 
 use crate::clock;
 use crate::error::{Context, Error};
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 
 /// The file that makes this program one of a machine that has joined.
 pub const JOIN: &str = "join.json";
-/// What this program waits for that is no device.
+/// The descriptors besides devices that this program waits for.
 const GUEST: u64 = u64::MAX;
 const SIGNAL: u64 = u64::MAX - 1;
 const ENGINE: u64 = u64::MAX - 2;
@@ -39,11 +39,11 @@ const UNDER_WAY: u64 = 200_000_000;
 const ENDING: u64 = 10_000_000_000;
 const LINGER: u64 = 2_000_000_000;
 
-/// What the machine is to do.
+/// The machine's orders.
 #[derive(Clone, Debug, Deserialize)]
 struct Order {
     engine: SocketAddr,
-    /// Its number among those that joined.
+    /// This machine's number among those that joined.
     machine: u8,
     /// Keys of datagrams to it and from it.
     keys: [Vec<u8>; 2],
@@ -61,29 +61,29 @@ pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
         .map_err(|error| SessionError::Content { path: directory.path(JOIN), problem: error.to_string() })?;
     let processors = ProcessorShares::find()?;
     let mut link = JoinLink::open(&order)?;
-    let told = link.wait_to_be_told(signals)?;
+    let state = link.wait_for_state(signals)?;
     guest::enter_namespaces()?;
     let mut interfaces = HostInterfaces::new(&processors.hosts);
-    interfaces.open(told.rates.len(), told.mtu, told.bound)?;
-    let groups = Groups::make(told.rates.len(), told.cores, order.factor)?;
-    let dilation = dilation(&order, &told, &processors, &groups);
+    interfaces.open(state.rates.len(), state.mtu, state.bound)?;
+    let groups = Groups::make(state.rates.len(), state.cores, order.factor)?;
+    let dilation = dilation(&order, &state, &processors, &groups);
     let path = directory.path(DILATION);
-    let text = serde_json::to_string(&dilation).expect("it has nothing that JSON has not");
+    let text = serde_json::to_string(&dilation).expect("JSON can represent it");
     fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?;
     let guest = Guest::start(&order.guest, directory)?;
     processors::stay_on(processors.engine)?;
     processors::go_first();
-    JoinedMachine::new(link, interfaces, guest, told, signals)?.run()
+    JoinedMachine::new(link, interfaces, guest, state, signals)?.run()
 }
 
-fn dilation(order: &Order, told: &EngineState, processors: &ProcessorShares, groups: &Groups) -> Dilation {
+fn dilation(order: &Order, state: &EngineState, processors: &ProcessorShares, groups: &Groups) -> Dilation {
     let environment =
         vec![("LIBVT_TDF".into(), order.factor.to_string()), ("LD_PRELOAD".into(), order.libvt.display().to_string())];
     let host = |(rate, group): (&u64, PathBuf)| DilatedHost { rate: *rate, group: Some(group) };
     Dilation {
         processors: processors.hosts.clone(),
         environment,
-        hosts: told.rates.iter().zip(groups.files()).map(host).collect(),
+        hosts: state.rates.iter().zip(groups.files()).map(host).collect(),
     }
 }
 
@@ -116,15 +116,15 @@ impl JoinLink {
         }
     }
 
-    /// Waits until the engine has said what the hosts need.
-    fn wait_to_be_told(&mut self, signals: &SignalFd) -> Result<EngineState, Error> {
+    /// Waits for the engine's first state, which has the hosts' settings.
+    fn wait_for_state(&mut self, signals: &SignalFd) -> Result<EngineState, Error> {
         let (state, began) = (JoinedState::default(), clock::now());
         loop {
             self.speak(false, &state);
             let received = self.socket.recv(&mut self.datagram).ok();
             if let Some(length) = received {
-                if let Some(Received::State(told)) = self.peer.receive::<EngineState>(&self.datagram[..length]) {
-                    return Ok(told);
+                if let Some(Received::State(state)) = self.peer.receive::<EngineState>(&self.datagram[..length]) {
+                    return Ok(state);
                 }
                 continue;
             }
@@ -222,13 +222,13 @@ impl JoinedMachine {
         }
     }
 
-    /// Sends the engine what a host has sent.
+    /// Sends a host's packets to the engine.
     fn on_packets(&mut self, device: usize) {
         for _ in 0..PACKETS {
             let Some(taken) = self.interfaces.take(device) else { return };
             if self.engine.begun && self.over_since.is_none() {
                 let datagram = self.link.peer.packet(device, clock::now(), self.interfaces.content(taken.cookie));
-                // One that is lost is missed by the engine's count.
+                // The engine's count shows a lost datagram.
                 let _ = self.link.socket.send(datagram);
             }
             self.interfaces.drop(taken.cookie);
@@ -296,7 +296,7 @@ impl JoinedMachine {
             }
             if self.gone_since.is_none() {
                 self.gone_since = Some(clock::now());
-                // It is readable for ever.
+                // The descriptor stays readable from then on.
                 let _ = self.epoll.delete(self.guest.socket());
             }
             return Ok(());

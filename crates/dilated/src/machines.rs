@@ -13,7 +13,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// What the engine leaves in the run's directory about machines that joined.
+/// The engine's file in the run's directory about machines that joined.
 const REPORT: &str = "machines.json";
 /// Room for datagrams that wait in the kernel, as far as it gives it, in bytes.
 const ROOM: usize = 8 << 20;
@@ -40,12 +40,12 @@ pub struct Machine {
     pub name: String,
     /// Keys of datagrams to it and from it.
     pub keys: [Vec<u8>; 2],
-    /// Its hosts and programs, by their places in the plan of the run.
+    /// The machine's hosts and programs, by their places in the plan of the run.
     pub hosts: Vec<usize>,
     pub programs: Vec<u32>,
 }
 
-/// What the engine says of a machine when the run is over.
+/// The engine's record of a machine when the run is over.
 #[derive(Serialize)]
 struct MachineReport {
     name: String,
@@ -61,14 +61,14 @@ struct Member {
     machine: Machine,
     peer: Peer,
     address: Option<SocketAddr>,
-    /// What it said last.
+    /// The machine's last state.
     theirs: JoinedState,
     own: EngineState,
     /// How many of the machine's ended programs were reported.
     reported: usize,
 }
 
-/// All of them; none in most runs.
+/// All machines that have joined; none in most runs.
 #[derive(Default)]
 pub struct Machines {
     socket: Option<UdpSocket>,
@@ -78,7 +78,7 @@ pub struct Machines {
     datagram: Vec<u8>,
 }
 
-/// What has come from a machine.
+/// An item that has come from a machine.
 pub enum MachineMessage {
     /// A packet.
     Packet {
@@ -109,7 +109,7 @@ impl Machines {
         Ok(Machines { socket: Some(socket), members, began, over_since: None, datagram: vec![0; LONGEST] })
     }
 
-    /// Sends the machines what their hosts need.
+    /// Sends the machines their hosts' settings.
     pub fn describe(&mut self, rates: &[u64], cores: Option<f64>, mtu: u16, bound: u64) -> Result<(), Error> {
         if !self.members.is_empty() && mtu > MOST_MTU {
             return Err(Error::Machine(format!("hosts on other machines have an MTU of {MOST_MTU} bytes at most")));
@@ -138,12 +138,12 @@ impl Machines {
         let Member { peer, address, .. } = &mut self.members[machine];
         let datagram = peer.packet(device, due, content);
         if let (Some(socket), Some(address)) = (&self.socket, address) {
-            // One that is lost is missed by the receiver's count.
+            // The receiver's count shows a lost datagram.
             let _ = socket.send_to(datagram, *address);
         }
     }
 
-    /// What has come; none when there is nothing.
+    /// The next item that has come; none if there is none.
     pub fn receive(&mut self) -> Option<MachineMessage> {
         let Machines { socket, members, datagram, .. } = self;
         let socket = socket.as_ref()?;
@@ -179,7 +179,7 @@ impl Machines {
         self.datagram = datagram;
     }
 
-    /// Programs that have ended on machines since the last call, and why a machine cannot go on.
+    /// Programs that have ended on machines since the last call, and the reason why a machine cannot continue.
     pub fn news(&mut self) -> (Vec<(u32, i32)>, Option<String>) {
         let (mut ended, mut failed) = (vec![], None);
         for Member { machine, theirs, reported, .. } in &mut self.members {
@@ -198,7 +198,7 @@ impl Machines {
         self.members.iter().all(|member| member.theirs.ready && member.peer.clock().is_some())
     }
 
-    /// Whether no machine has anything more to do.
+    /// Whether all machines have finished their work.
     pub fn are_finished(&self) -> bool {
         self.members.iter().all(|member| member.theirs.finished)
     }
@@ -219,7 +219,7 @@ impl Machines {
         self.speak(true);
     }
 
-    /// Whether all machines have said what they measured.
+    /// Whether all machines have sent their measurements.
     pub fn have_measured(&self) -> bool {
         self.members.iter().all(|member| member.theirs.measured.is_some())
     }
@@ -260,7 +260,7 @@ impl Machines {
             }
             if self.over_since.is_some_and(|since| now > since + ENDING) && theirs.measured.is_none() {
                 return Err(Error::Machine(format!(
-                    "machine {name} did not say what it measured within {} s",
+                    "machine {name} sent no measurements within {} s",
                     seconds(ENDING)
                 )));
             }
@@ -268,7 +268,7 @@ impl Machines {
         Ok(())
     }
 
-    /// Adds what the machines measured; the largest part of its time that one of them lost.
+    /// Adds the machines' measurements. Returns the largest share of time that one of them lost.
     pub fn add_to(&self, meter: &mut FidelityMeter, timers: &mut Late) -> f64 {
         let mut stolen = 0.0f64;
         for Member { peer, own, theirs, .. } in &self.members {
@@ -282,7 +282,7 @@ impl Machines {
         stolen
     }
 
-    /// Writes what there is to say of them to the run's directory.
+    /// Writes the record of the machines to the run's directory.
     pub fn report(&self, directory: &RunDirectory) -> Result<(), Error> {
         if self.members.is_empty() {
             return Ok(());
@@ -301,7 +301,7 @@ impl Machines {
         };
         let rows: Vec<MachineReport> = self.members.iter().map(report).collect();
         let path = directory.path(REPORT);
-        let text = serde_json::to_string(&rows).expect("it has nothing that JSON has not");
+        let text = serde_json::to_string(&rows).expect("JSON can represent it");
         fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
     }
 }
@@ -336,7 +336,7 @@ mod tests {
     }
 
     /// On the loopback device a datagram is there when it is sent.
-    fn tell(peer: &mut Peer, socket: &UdpSocket, state: &JoinedState) {
+    fn send_state(peer: &mut Peer, socket: &UdpSocket, state: &JoinedState) {
         socket.send(peer.state(true, state).unwrap()).unwrap();
     }
 
@@ -368,16 +368,16 @@ mod tests {
     fn programs_that_ended_are_told_once() {
         let (mut machines, mut peer, socket) = joined();
         let mut state = JoinedState { ended: vec![(1, 0)], ..JoinedState::default() };
-        let mut told = |machines: &mut Machines, state: &JoinedState| {
-            tell(&mut peer, &socket, state);
+        let mut after = |machines: &mut Machines, state: &JoinedState| {
+            send_state(&mut peer, &socket, state);
             assert!(matches!(machines.receive(), Some(MachineMessage::State)));
             machines.news()
         };
-        assert_eq!(told(&mut machines, &state), (vec![(2, 0)], None));
+        assert_eq!(after(&mut machines, &state), (vec![(2, 0)], None));
         state.ended.extend([(0, 3), (9, 0)]);
         state.failed = Some("no room".into());
-        assert_eq!(told(&mut machines, &state), (vec![(5, 3)], Some("on machine b: no room".into())));
-        assert_eq!(told(&mut machines, &JoinedState::default()).0, []);
+        assert_eq!(after(&mut machines, &state), (vec![(5, 3)], Some("on machine b: no room".into())));
+        assert_eq!(after(&mut machines, &JoinedState::default()).0, []);
     }
 
     #[test]
@@ -393,7 +393,7 @@ mod tests {
         machines.end();
         machines.members[0].peer.heard = now + ENDING + 2_000_000_000;
         let mute = check(&machines, ENDING + 2_000_000_000).unwrap_err();
-        assert_eq!(mute, "machine b did not say what it measured within 20 s");
+        assert_eq!(mute, "machine b sent no measurements within 20 s");
         machines.release();
         assert_eq!(check(&machines, 1 << 62), Ok(()));
     }
@@ -401,13 +401,13 @@ mod tests {
     #[test]
     fn lost_datagrams_are_lost_packets() {
         let (mut machines, mut peer, socket) = joined();
-        tell(&mut peer, &socket, &JoinedState::default());
+        send_state(&mut peer, &socket, &JoinedState::default());
         machines.receive();
         (5..8).for_each(|due| machines.send(0, 0, due, [&[0; 10], b"x"]));
         machines.end();
         let delivered = vec![(1_000, 2)];
         let measured = JoinedMeasurements { delivered, timers: vec![(50, 4)], stolen: 0.25, lost: 1, sent: 4, got: 2 };
-        tell(&mut peer, &socket, &JoinedState { measured: Some(measured), ..JoinedState::default() });
+        send_state(&mut peer, &socket, &JoinedState { measured: Some(measured), ..JoinedState::default() });
         machines.receive();
         assert!(machines.have_measured());
         let (mut meter, mut timers) = (FidelityMeter::new(), Late::new());

@@ -55,7 +55,7 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
-            // There may be one already that says more.
+            // There may already be a file that says more.
             if !directory.path("failure.json").exists() {
                 let _ = directory.write_failure(&error.to_string());
             }
@@ -120,7 +120,7 @@ fn rate(session: &Session<HostInterfaces>, host: &HostPlan) -> u64 {
     spec.network.host_rate(HostId(host.host)).as_bps() / 8 / u64::from(spec.tables.time_scale)
 }
 
-/// What the guest program needs besides the plan of the hosts that are here.
+/// The guest program's settings besides the plan of this machine's hosts.
 fn dilation(
     session: &Session<HostInterfaces>,
     directory: &RunDirectory,
@@ -147,6 +147,6 @@ fn dilation(
 
 fn write(directory: &RunDirectory, dilation: &Dilation) -> Result<(), Error> {
     let path = directory.path(DILATION);
-    let text = serde_json::to_string(dilation).expect("it has nothing that JSON has not");
+    let text = serde_json::to_string(dilation).expect("JSON can represent it");
     fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
 }

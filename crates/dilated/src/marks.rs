@@ -1,4 +1,4 @@
-//! What a fabric writes into a packet: congestion experienced (RFC 3168), and ECN-Echo for circuits.
+//! Marks that a fabric writes into packets: congestion experienced (RFC 3168), and ECN-Echo for circuits.
 //!
 //! Checksums are updated by the difference (RFC 1624, equation 3). A TCP checksum that the kernel has left to the
 //! interface stays: its field holds the sum of the pseudo header, which does not contain the flags.
@@ -22,7 +22,8 @@ pub fn set_ce(ip: &mut [u8]) {
     follow(ip, IP_CHECKSUM, before, word(ip, 0));
 }
 
-/// Sets ECN-Echo in a TCP segment; leaves what is none alone. `left` says that its checksum is left to the interface.
+/// Sets ECN-Echo in a TCP segment, and leaves other packets unchanged. `left` says that the checksum is left to the
+/// interface.
 pub fn set_ece(ip: &mut [u8], left: bool) {
     let header = usize::from(ip[0] & 15) * 4;
     if ip[PROTOCOL] != TCP || ip.len() < header + 20 {

@@ -1,4 +1,5 @@
-//! The engine paced by the machine's clock: it takes in what hosts send, does what is due, and hands over what arrives.
+//! The engine paced by the machine's clock: it takes in hosts' packets, carries out events that are due, and hands over
+//! packets that arrive.
 //!
 //! The fabric's times are stretched by the TDF against the machine's clock, which is the hosts' own. Between two
 //! packets the engine polls, on a processor of its own: no interrupt has to wake it.
@@ -14,7 +15,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::signalfd::SignalFd;
 use std::net::SocketAddrV4;
 
-/// What the engine waits for that is no device.
+/// The descriptors besides devices that the engine waits for.
 const GUEST: u64 = u64::MAX;
 const SIGNAL: u64 = u64::MAX - 1;
 const MACHINES: u64 = u64::MAX - 2;
@@ -33,7 +34,7 @@ pub struct RealTimePace {
     directory: RunDirectory,
     session: Box<Session<HostInterfaces>>,
     guest: Guest,
-    /// What programs write, where the control loop asks for it.
+    /// Programs' writes, where the control loop needs them.
     adu: Option<Adu>,
     epoll: Epoll,
     /// Since when each device may have had a packet waiting, if some were left when the engine looked last.
@@ -46,7 +47,7 @@ pub struct RealTimePace {
     beginning: Option<Vec<u8>>,
     ending: Option<Vec<u8>>,
     frozen: Option<u64>,
-    /// When the program that runs the hosts has to be gone.
+    /// The time by which the program that runs the hosts must have ended.
     deadline: Option<u64>,
 }
 
@@ -124,7 +125,7 @@ impl RealTimePace {
         }
     }
 
-    /// Takes in what a host has sent.
+    /// Takes in a host's packets.
     #[inline]
     fn on_packets(&mut self, device: usize) {
         let since = self.waiting_since[device].take().unwrap_or(self.looked);
@@ -152,7 +153,7 @@ impl RealTimePace {
         self.session.send(device as u32, taken.cookie, taken.headers(), taken.length, now);
     }
 
-    /// Takes in what has come from machines that have joined.
+    /// Takes in items that have come from machines that have joined.
     fn on_datagrams(&mut self) -> Result<(), Error> {
         for _ in 0..DATAGRAMS {
             match self.session.kernel().receive() {
@@ -164,7 +165,7 @@ impl RealTimePace {
         Ok(())
     }
 
-    /// Takes in what has happened on other machines.
+    /// Takes in events on other machines.
     fn on_news(&mut self) -> Result<(), Error> {
         let (ended, failed) = self.session.kernel().machines.news();
         for (program, code) in ended {
@@ -207,7 +208,7 @@ impl RealTimePace {
         Ok(())
     }
 
-    /// Does what is due; true when there was something.
+    /// Carries out the events that are due. Returns whether there was one.
     #[inline]
     fn step(&mut self) -> bool {
         let mut now = clock::now();

@@ -21,7 +21,7 @@ const PACKET_HEAD: usize = 1 + 2 + 8;
 /// How many times a value was measured, value by value.
 pub type Counts = Vec<(u64, u64)>;
 
-/// What the two sides say of their clocks.
+/// The readings of both sides' clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClockReading {
     /// When the state was sent, by the sender's clock.
@@ -35,24 +35,24 @@ pub struct ClockReading {
 /// The state of a machine that has joined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JoinedState {
-    /// Its hosts are set up.
+    /// The machine's hosts are set up.
     pub ready: bool,
-    /// Its programs that have ended, by their place in the machine's plan, and their exit codes.
+    /// The machine's programs that have ended, by their places in its plan, with their exit codes.
     pub ended: Vec<(u32, i32)>,
-    /// Why the run cannot go on.
+    /// The reason why the run cannot continue.
     pub failed: Option<String>,
-    /// It has nothing more to do.
+    /// The machine has finished its work.
     pub finished: bool,
-    /// What it measured; at the end of the run.
+    /// The machine's measurements, at the end of the run.
     pub measured: Option<JoinedMeasurements>,
 }
 
-/// What a machine that has joined measured of itself.
+/// The measurements of a machine that has joined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JoinedMeasurements {
     /// By how many nanoseconds packets were late when hosts got them.
     pub delivered: Counts,
-    /// The same of timers.
+    /// Lateness of the machine's timers.
     pub timers: Counts,
     /// The part of its time that the machine lost to its own host.
     pub stolen: f64,
@@ -72,7 +72,7 @@ pub struct EngineState {
     pub cores: Option<f64>,
     /// Largest IP packet of all hosts.
     pub mtu: u16,
-    /// Nanoseconds after which things are late.
+    /// Nanoseconds above which packets and timers are late.
     pub bound: u64,
     /// The fabric's time has begun.
     pub begun: bool,
@@ -80,7 +80,7 @@ pub struct EngineState {
     pub over: bool,
     /// Packets for that machine until then.
     pub sent: u64,
-    /// All has arrived here that the machine had to say.
+    /// Whether the machine's last state has arrived here.
     pub done: bool,
 }
 
@@ -100,7 +100,7 @@ pub struct PacketFrom<'d> {
     pub content: &'d [u8],
 }
 
-/// What a datagram of the other machine has.
+/// The content of a datagram from the other machine.
 pub enum Received<'d, S> {
     Packet(PacketFrom<'d>),
     State(S),
@@ -167,12 +167,12 @@ impl Peer {
         let stated = Stated { clock: self.clock.reading(now), state };
         self.sealer.seal(&mut self.datagram, |datagram| {
             datagram.push(STATE);
-            serde_json::to_writer(datagram, &stated).expect("it has nothing that JSON has not");
+            serde_json::to_writer(datagram, &stated).expect("JSON can represent it");
         });
         Some(&self.datagram)
     }
 
-    /// What a datagram has; none when it is not to be taken.
+    /// Opens a datagram; none if it is not valid or came before.
     pub fn receive<'d, S: for<'a> Deserialize<'a>>(&mut self, datagram: &'d [u8]) -> Option<Received<'d, S>> {
         let (kind, payload) = self.opener.open(datagram)?.split_first()?;
         let now = clock::now();

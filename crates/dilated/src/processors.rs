@@ -67,8 +67,8 @@ fn go_last() -> bool {
     refused == 0
 }
 
-/// Threads that measure how late timers expire, one on each of the hosts' processors, and what keeps these processors
-/// awake. Also measures how much time a virtual machine loses to its own host meanwhile.
+/// Threads that measure how late timers expire, one on each of the hosts' processors, and the means that keep these
+/// processors awake. They also measure how much time a virtual machine loses to its own host.
 ///
 /// A processor that has halted takes tens of microseconds to wake up in a virtual machine: hosts would be late by that
 /// time at each packet and timer.

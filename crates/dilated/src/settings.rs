@@ -13,7 +13,7 @@ pub struct Settings {
     pub guest: PathBuf,
     /// The library that dilates programs' time.
     pub libvt: PathBuf,
-    /// The library that counts what programs write.
+    /// The library that counts programs' writes.
     pub libadu: PathBuf,
     /// Machines that have joined the run, with hosts of theirs.
     pub joined: Option<Joined>,

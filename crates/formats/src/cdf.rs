@@ -49,7 +49,7 @@ pub fn read_delays(text: &str, file: &str, unit: Span) -> Result<Vec<(Span, u64)
     rows(text, file, &DELAYS)?.into_iter().map(point).collect()
 }
 
-/// What a distribution is of, for messages.
+/// The name of the distributed quantity in messages.
 struct CdfTerms {
     value: &'static str,
     items: &'static str,

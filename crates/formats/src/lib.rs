@@ -28,7 +28,7 @@ use firstlight_net::HostId;
 use firstlight_units::{Bytes, Span};
 use std::sync::Arc;
 
-/// What is wrong with a file, and where.
+/// A problem of a file, with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {problem}")]
 pub struct ImportError {
@@ -38,11 +38,11 @@ pub struct ImportError {
     pub line: usize,
     /// Column in characters, counted from 1.
     pub column: usize,
-    /// What is wrong, and what would be right.
+    /// The problem, and what would be right.
     pub problem: String,
 }
 
-/// What makes a flow start that has no time of its own.
+/// The trigger of a flow that has no start time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowTrigger {
     /// The flows that fire the trigger, by their index in the list, when they are complete. A flow that fires it twice

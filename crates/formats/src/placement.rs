@@ -1,4 +1,4 @@
-//! Which host has which rank of a parallel application: one host a line, the first line for rank 0. `#` begins a
+//! The placement of a parallel application's ranks: one host in each line, the first line for rank 0. `#` begins a
 //! comment.
 
 use crate::ImportError;

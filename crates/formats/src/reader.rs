@@ -61,7 +61,7 @@ impl<'a> FilePlace<'a> {
         ImportError { file: self.file.into(), line: self.line, column: self.column, problem: problem.into() }
     }
 
-    /// A note on something in the file that is not modelled.
+    /// A note on a part of the file that is not modelled.
     pub fn note(&self, note: impl Display) -> String {
         format!("{}:{}: {note}", self.file, self.line)
     }

@@ -18,7 +18,7 @@ impl fmt::Display for GuestFailure {
     }
 }
 
-/// Adds to an error what was being done.
+/// Adds to an error the operation that failed.
 pub trait Context<T> {
     /// `what` begins the sentence; the error ends it.
     fn context(self, what: impl FnOnce() -> String) -> Result<T, GuestFailure>;

@@ -249,7 +249,7 @@ impl GuestFlow {
         received: impl Fn() -> Result<bool, GuestFailure>,
     ) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
-        // What has arrived is read at once, whatever messages it belongs to.
+        // All bytes that have arrived are read at once, whatever messages they belong to.
         let mut unclaimed = 0;
         for bytes in inbox {
             while unclaimed < bytes {
@@ -279,7 +279,7 @@ impl GuestFlow {
         socket::delay_acks(receiver).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))
     }
 
-    /// Receives `most` bytes, or what there is as soon as there is some; returns how many.
+    /// Receives up to `most` bytes, as soon as there are any. Returns their number.
     fn discard(&self, receiver: &TcpStream, most: u64, all: bool) -> Result<u64, GuestFailure> {
         let received = socket::discard(receiver, most as usize, all)
             .context(|| format!("{}: the receiver's connection failed", self.route))?;

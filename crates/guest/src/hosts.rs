@@ -19,7 +19,7 @@ const NAMESPACES: &str = "/run/netns";
 const OWN: &str = "/proc/thread-self/ns/net";
 /// The namespace of the host name of the thread that opens it.
 const OWN_NAME: &str = "/proc/thread-self/ns/uts";
-/// Where the devices of a namespace are looked at.
+/// The mount point of sysfs, which shows the namespace's devices.
 const DEVICES: &str = "/run/devices";
 /// The setting of a namespace's own congestion control.
 const CONTROL: &str = "net.ipv4.tcp_congestion_control";
@@ -99,7 +99,7 @@ fn of_shared_kernel(plan: HostPlan) -> HostPlan {
     HostPlan { sysctls, route: plan.route + &control, ..plan }
 }
 
-/// What a kernel of their own and the machine's have in common.
+/// The preparations that hosts need on a kernel of their own and on the machine's.
 fn set_up_alike(plans: &[HostPlan], ipv6: bool) -> Result<Vec<GuestHost>, GuestFailure> {
     let home = File::open(OWN).context(|| format!("cannot open {OWN}"))?;
     let netlink = Netlink::open().context(|| "cannot open a netlink socket".into())?;

@@ -1,4 +1,4 @@
-//! Whose kernel the hosts run on: their own in virtual time, or the machine's in dilated time.
+//! The kernel that hosts run on: their own in virtual time, or the machine's in dilated time.
 //!
 //! On the machine's kernel this program is the first one of process and mount namespaces that the engine made for it
 //! (`FIRSTLIGHT_ENGINE` names the socket to the engine). All that it starts ends with it.
@@ -21,7 +21,7 @@ const SOCKET: &str = "FIRSTLIGHT_ENGINE";
 /// The kernel that the hosts run on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum MachineKind {
-    /// One of their own, in virtual time.
+    /// A kernel of their own, in virtual time.
     Own,
     /// The machine's, in dilated time.
     Shared,
@@ -43,7 +43,7 @@ impl MachineKind {
         (MachineKind::Shared, EngineDevice::at(socket))
     }
 
-    /// Mounts what programs expect. Returns where the run's files are from now on.
+    /// Mounts the file systems that programs expect. Returns the folder of the run's files from then on.
     pub fn mount(self, directory: &Path) -> Result<RunPlaces, GuestFailure> {
         match self {
             MachineKind::Own => mounts::system(directory),

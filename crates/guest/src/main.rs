@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 
 /// Name of the plan in the run's directory.
 const PLAN: &str = "plan.json";
-/// Name of this machine's part of it, where hosts are on several machines.
+/// Name of the file with this machine's part of the plan, where hosts are on several machines.
 const PART: &str = "part.json";
 
 fn main() {

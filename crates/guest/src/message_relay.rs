@@ -73,7 +73,7 @@ impl MessageRelay {
     /// Completes the earliest message in flight of a flow, and reports it. Returns whether it was the flow's last one.
     pub fn received(&self, flow: usize) -> Result<bool, GuestFailure> {
         let mut messages = self.messages();
-        // Messages due by now come before those that depend on this one, as in the engine.
+        // Messages that are already due come before messages that depend on this one, as in the engine.
         let now = self.hand_over(&mut messages)?;
         self.engine.report(GuestMessage::MessageComplete { flow: self.numbers[flow] })?;
         let over = messages.on_complete(flow, now).expect("a received message was in flight");
@@ -85,7 +85,7 @@ impl MessageRelay {
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands over what is due, and sets the alarm to the next time.
+    /// Hands over the messages that are due, and sets the alarm to the next time.
     fn advance(&self, messages: &mut MessageEngine) -> Result<(), GuestFailure> {
         let now = self.hand_over(messages)?;
         let nanoseconds = |at: Time| (at - now).as_ps().div_ceil(Span::from_ns(1).as_ps());

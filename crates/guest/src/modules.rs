@@ -77,7 +77,7 @@ impl KernelLog {
         Some(KernelLog(log))
     }
 
-    /// What the kernel has said since, on one line. That a module is not one of its own is nothing new.
+    /// The kernel's log since then, on one line, without the notice that a module is not part of the kernel.
     fn said(&mut self) -> String {
         let (mut lines, mut record) = (vec![], [0; 8192]);
         while let Ok(length @ 1..) = self.0.read(&mut record) {

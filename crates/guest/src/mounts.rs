@@ -11,12 +11,12 @@ use std::os::fd::IntoRawFd;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Folder for what programs see of the run, and for files that replace some of the machine's.
+/// Folder for the run's files that programs see, and for files that replace some of the machine's.
 const OWN: &str = "/run/firstlight";
-/// What programs write to the machine's files, in memory, and what overlayfs needs beside it.
+/// Folder in memory for programs' changes of the machine's files, and for overlayfs' working files.
 const UPPER: &str = "/run/upper";
 const WORK: &str = "/run/work";
-/// Where the root is put together.
+/// Folder in which the root is assembled.
 const ROOT: &str = "/run/root";
 /// The run's directory until it has no place.
 const RUN: &str = "/run/run";
@@ -44,16 +44,16 @@ pub fn devices() {
     }
 }
 
-/// Where a run's files are, as this program and those that it starts see them.
+/// The folders of a run's files, as this program and its children see them.
 #[derive(Clone, Debug)]
 pub struct RunPlaces {
     /// The run's directory.
     pub directory: PathBuf,
-    /// Where each program's working directory is made.
+    /// The folder of the programs' working directories.
     pub programs: PathBuf,
     /// The experiment's folder.
     pub experiment: PathBuf,
-    /// A link to where the machine has that folder, and with it what lies beside and above it.
+    /// A link to the machine's own path of that folder, and so to the folders beside and above it.
     pub origin: PathBuf,
 }
 

@@ -38,7 +38,7 @@ const LAST_LINES: usize = 5;
 pub struct Programs {
     /// The folder of outputs, in the run's directory.
     folder: PathBuf,
-    /// Where the folders are in which programs work; the same one, or one in the kernel's memory.
+    /// The folder of programs' working directories: the same folder, or one in the kernel's memory.
     places: PathBuf,
     /// The experiment's folder, and a link to it on the machine.
     experiment: PathBuf,
@@ -163,7 +163,7 @@ impl Programs {
         Ok(file)
     }
 
-    /// Copies the files that `chosen` wants, of all working folders, to the run's directory, where they outlast the
+    /// Copies the files that `chosen` accepts from all working folders to the run's directory, where they outlast the
     /// kernel.
     pub fn keep(&self, chosen: impl Fn(&Path) -> bool) -> Result<(), GuestFailure> {
         if self.places == self.folder {

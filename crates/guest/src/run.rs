@@ -26,7 +26,7 @@ enum RunEvent {
     Failed(GuestFailure),
 }
 
-/// Where threads report what has happened.
+/// The channel on which threads report events.
 #[derive(Clone)]
 pub struct RunEvents(Sender<RunEvent>);
 
@@ -191,7 +191,7 @@ fn sample(every: u64, duration: u64, flows: &[GuestFlow], engine: &EngineDevice)
     Ok(())
 }
 
-/// Reports what all receivers have at the end of the warm-up and after each whole interval since then, in the
+/// Reports the bytes of all receivers at the end of the warm-up and after each whole interval since then, in the
 /// nanosecond in which the interval ends. Reporting takes no virtual time: the run is the same without it.
 fn report_received(
     every_ps: u64,

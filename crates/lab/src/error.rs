@@ -21,7 +21,7 @@ pub enum LabError {
     /// The experiment has Linux hosts, which this function cannot run.
     #[error("this experiment has Linux hosts, whose kernel runs the network: use `firstlight run`")]
     LinuxHosts,
-    /// A plan for Linux hosts was asked for, and the experiment has none.
+    /// The experiment has no Linux hosts, so there is no plan for them.
     #[error("this experiment has no Linux hosts: set hosts.kind = \"linux\"")]
     NoLinuxHosts,
     /// Packets appeared or vanished: a defect of the engine that makes the result worthless.
@@ -32,21 +32,21 @@ pub enum LabError {
     /// The capture cannot be written.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A capture is asked for, and no file is named.
+    /// The experiment has a capture, and no file is named for it.
     #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
     NoCaptureFile,
     /// The timeline cannot be written.
     #[error(transparent)]
     TimelineFile(#[from] TimelineError),
-    /// A timeline is asked for that this experiment cannot have.
+    /// The experiment cannot have the timeline that the caller asks for.
     #[error("timeline: {0}")]
     Timeline(String),
     /// A user's own congestion control failed.
     #[error("the congestion control '{name}' failed: {fault}")]
     Controller {
-        /// The name that the experiment has for it.
+        /// The controller's name in the experiment.
         name: &'static str,
-        /// What it said, or left behind.
+        /// The controller's error, or the invalid state that it left.
         fault: String,
     },
     /// The caller cancelled the run.

@@ -1,7 +1,7 @@
 //! How true a run in dilated time was: how late packets were handed over, and how busy the machine.
 //!
-//! A fabric in virtual time is exact. In dilated time the engine follows the machine's clock as well as it can. What it
-//! could not keep up with is measured, and a run that strayed too far is invalid.
+//! A fabric in virtual time is exact. In dilated time the engine follows the machine's clock as well as it can. Its
+//! lateness is measured, and a run with too much lateness is invalid.
 
 use firstlight_spec::{Network, Spec};
 use firstlight_units::Span;
@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 
 /// Lateness is judged against this part of a night, or of the shortest round trip where there are no circuits.
 const PART: u64 = 10;
-/// What may be later than that, of packets and of timers.
+/// The share of packets, and of timers, that may be later.
 const LATE_SHARE: f64 = 0.01;
 /// The load of the engine's processor, above which it may be behind at any moment.
 const MOST_LOAD: f64 = 0.9;
@@ -18,7 +18,7 @@ const GOOD_LOAD: f64 = 0.7;
 /// Links that delay nothing are judged as if they were this long.
 const LEAST_DELAY: Span = Span::from_ns(250);
 
-/// Times by which something was late, in nanoseconds of the machine's clock.
+/// Statistics of lateness, in nanoseconds of the machine's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Lateness {
     /// How often it was looked at.
@@ -53,7 +53,7 @@ pub struct Fidelity {
 }
 
 impl Fidelity {
-    /// What may be late, and no more than [`LATE_SHARE`] of it by more than [`bound`].
+    /// The kinds of lateness, of each of which no more than [`LATE_SHARE`] may exceed [`bound`].
     fn parts(&self) -> [(&'static str, &'static str, Lateness); 3] {
         [
             ("packets_delivered", "packets were delivered", self.delivered),
@@ -88,7 +88,7 @@ impl Fidelity {
         problems
     }
 
-    /// The factor that this run's measurements ask for.
+    /// The time dilation factor that this run's measurements require.
     fn advice(&self, spec: &Spec) -> String {
         let bound = bound(spec).as_ps() as f64 / 1e3;
         let late = self.parts().iter().map(|part| part.2.p99 as f64 / bound).fold(1.0, f64::max);
@@ -133,7 +133,7 @@ fn rounded(us: f64) -> String {
     format!("{us:.*}", if us < 10.0 { 2 } else { 0 })
 }
 
-/// How late something may be on the machine's clock: a tenth of a night, stretched by the TDF.
+/// The largest permitted lateness on the machine's clock: a tenth of a night, stretched by the TDF.
 pub fn bound(spec: &Spec) -> Span {
     let grain = match &spec.network {
         Network::Hybrid(hybrid) => {

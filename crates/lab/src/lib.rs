@@ -1,8 +1,8 @@
 //! An experiment, from its file to its tables.
 //!
 //! Data go one way: `spec` reads and checks, [`build()`] makes the world, [`simulate`] runs it and counts, `diagnose`
-//! says what is odd, `measure` turns counts into tables, and [`Outcome`] holds the result. A module uses only modules
-//! before it in this list: `tests/layers.rs` checks that.
+//! warns of doubtful results, `measure` turns counts into tables, and [`Outcome`] holds the result. A module uses only
+//! modules before it in this list: `tests/layers.rs` checks that.
 
 mod error;
 mod quantile;
@@ -28,7 +28,7 @@ pub use table::{Column, Field, Named, Table};
 
 use firstlight_spec::{Overrides, Request};
 
-/// Runs what a file asks for to its result. `overrides` are those with which it was read; the manifest names them.
+/// Runs a file's experiment and returns its result. The manifest names `overrides`, with which the file was read.
 ///
 /// # Errors
 /// As [`simulate`].

@@ -61,7 +61,7 @@ impl Named {
     }
 }
 
-/// A column of texts that is made row by row, from what the texts are the names of.
+/// A column of texts that is made row by row, from keys of which the texts are the names.
 #[derive(Debug)]
 pub(crate) struct NamedRows<K> {
     codes: BTreeMap<K, u32>,
@@ -116,7 +116,7 @@ impl<K: Copy + Ord> NamedRows<K> {
 pub struct Field {
     /// Name of the column.
     pub name: &'static str,
-    /// What the column holds, with unit.
+    /// The meaning of the column, with its unit.
     pub doc: &'static str,
     /// One value for each row.
     pub values: Column,
@@ -127,7 +127,7 @@ pub struct Field {
 pub struct Table {
     /// Name of the table.
     pub name: &'static str,
-    /// What a row is.
+    /// The meaning of a row.
     pub doc: &'static str,
     /// The columns, in order.
     pub fields: Vec<Field>,
@@ -163,7 +163,7 @@ impl Table {
         self.with(name, doc, Column::Text(rows.iter().map(|row| of(row).into()).collect()))
     }
 
-    /// Adds a column of the names of what `rows` have.
+    /// Adds a column of the names of the keys that `rows` have.
     #[must_use]
     pub(crate) fn names<T, K: Copy + Ord>(
         self,

@@ -86,7 +86,7 @@ const BINARIES: [(&str, &[u8], BinaryReader); 2] = [
     }),
 ];
 
-/// Where bytes are damaged, how many of them are lost, and which stand there instead.
+/// The place of damaged bytes, how many are lost, and the bytes that replace them.
 type BinaryDamage = (prop::sample::Index, usize, Vec<u8>);
 
 fn damaged_bytes(good: &[u8], damages: &[BinaryDamage]) -> Vec<u8> {
@@ -117,7 +117,7 @@ fn is_read_or_refused_at_a_byte(name: &str, bytes: &[u8], read: BinaryReader) ->
     Ok(())
 }
 
-/// Where a text is damaged, how much of it is lost, and what stands there instead.
+/// The place of a text's damage, how much of it is lost, and the text that replaces it.
 type Damage = (prop::sample::Index, usize, String);
 
 fn damages() -> impl Strategy<Value = Vec<Damage>> {

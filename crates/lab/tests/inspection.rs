@@ -1,4 +1,4 @@
-//! What inspection says of an experiment.
+//! The description of an experiment by `inspect`.
 
 use firstlight_lab::{Spec, inspect};
 use firstlight_spec::OverrideValue;
@@ -13,25 +13,25 @@ fn read(text: &str, set: &[(&str, &str)]) -> Spec {
 
 #[test]
 fn inspection_tells_what_would_be_built() {
-    let told = inspect(&read(PAIR, &[("voq.small", "8"), ("hosts.receive_rate", "100Gbps")]));
-    assert_eq!(told["rates"]["host"]["receive_rate"], "100Gbps");
-    assert_eq!(told["hosts"], 48);
-    assert_eq!(told["rates"]["circuit"]["rate"], "80Gbps");
-    assert_eq!(told["week"].as_array().map(Vec::len), Some(24));
-    assert_eq!(told["week"][23]["matching"], "0->1 1->2 2->0");
+    let reported = inspect(&read(PAIR, &[("voq.small", "8"), ("hosts.receive_rate", "100Gbps")]));
+    assert_eq!(reported["rates"]["host"]["receive_rate"], "100Gbps");
+    assert_eq!(reported["hosts"], 48);
+    assert_eq!(reported["rates"]["circuit"]["rate"], "80Gbps");
+    assert_eq!(reported["week"].as_array().map(Vec::len), Some(24));
+    assert_eq!(reported["week"][23]["matching"], "0->1 1->2 2->0");
     assert_eq!(
-        (told["week"][23]["start_us"].as_f64(), told["week"][23]["end_us"].as_f64()),
+        (reported["week"][23]["start_us"].as_f64(), reported["week"][23]["end_us"].as_f64()),
         (Some(4620.0), Some(4800.0))
     );
     // 10 us one way at 10 Gb/s: 25 kB; 30 us at 80 Gb/s: 600 kB. A day of 180 us holds 200 packets of 900 ns.
     assert_eq!(
-        (told["bdp"]["packet"]["bytes"].as_u64(), told["bdp"]["circuit"]["bytes"].as_u64()),
+        (reported["bdp"]["packet"]["bytes"].as_u64(), reported["bdp"]["circuit"]["bytes"].as_u64()),
         (Some(25_000), Some(600_000))
     );
-    assert_eq!(told["bdp"]["day_packets"], 200);
-    assert_eq!(told["bdp"]["circuit_share"], 0.0375);
-    assert_eq!(told["flows"].as_array().map(Vec::len), Some(16));
-    assert_eq!(told["spec"]["voq"]["small"], 8);
+    assert_eq!(reported["bdp"]["day_packets"], 200);
+    assert_eq!(reported["bdp"]["circuit_share"], 0.0375);
+    assert_eq!(reported["flows"].as_array().map(Vec::len), Some(16));
+    assert_eq!(reported["spec"]["voq"]["small"], 8);
     let star = inspect(&read(INCAST, &[]));
     assert_eq!(star["bdp"]["host0->last"]["bytes"], 50_000);
     // 4 us of the hosts' stacks each way.

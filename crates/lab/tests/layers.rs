@@ -9,7 +9,7 @@ const CRATES: [(&str, &[&str]); 18] = [
     ("version", &[]),
     ("net", &["units", "circuits"]),
     ("circuits", &["units"]),
-    // What users' controllers are built against.
+    // Users' controllers depend on this crate.
     ("cc", &["units"]),
     ("transport", &["units", "net", "cc"]),
     ("plugin", &["cc", "transport"]),

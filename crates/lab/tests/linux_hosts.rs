@@ -124,9 +124,12 @@ fn both_kinds_on_one_fabric() {
     // host2 has its simulated connection at port 10000.
     assert_eq!((plan.flows[0].flow, plan.flows[0].from_port, plan.flows[0].to_port), (16, 10_001, 10_000));
     assert!(!plan.ends_early);
-    let told = inspect(&read(&text, &[]));
-    assert_eq!(told["linux"]["flows"], 1);
-    assert_eq!((&told["flows"][0]["hosts"], &told["flows"][16]["hosts"]), (&"simulated".into(), &"linux".into()));
+    let reported = inspect(&read(&text, &[]));
+    assert_eq!(reported["linux"]["flows"], 1);
+    assert_eq!(
+        (&reported["flows"][0]["hosts"], &reported["flows"][16]["hosts"]),
+        (&"simulated".into(), &"linux".into())
+    );
     assert!(inspect(&read(PAIR, &[]))["linux"].is_null());
 }
 
@@ -228,13 +231,13 @@ fn later_settings_come_after_earlier_ones() {
                 mtu = \"1500B\"\n\
                 [[linux.hosts]]\non = \"rack0.host1\"\nmtu = \"4000B\"\n";
     let plan = plan_of(&format!("{PAIR}{more}"), &[LINUX, ("tcp.ecn", "true"), ("tcp.rto_min", "5ms")]);
-    let told = |host: usize| {
+    let reported = |host: usize| {
         let host = &plan.hosts[host];
         (host.mtu, host.route.as_str(), sysctl(host, "net.ipv4.tcp_ecn").unwrap())
     };
-    assert_eq!(told(0), (1500, "quickack 1 rto_min 7ms", "2"));
-    assert_eq!(told(1), (4000, "quickack 1 rto_min 7ms", "2"));
-    assert_eq!(told(16), (9000, "rto_min 2ms quickack 1", "0"));
+    assert_eq!(reported(0), (1500, "quickack 1 rto_min 7ms", "2"));
+    assert_eq!(reported(1), (4000, "quickack 1 rto_min 7ms", "2"));
+    assert_eq!(reported(16), (9000, "rto_min 2ms quickack 1", "0"));
     assert_eq!(sysctl(&plan.hosts[0], "net.ipv4.tcp_rmem"), Some("1 2 3"));
     assert_eq!(plan.hosts[0].sysctls.iter().filter(|sysctl| sysctl.name == "net.ipv4.tcp_ecn").count(), 1);
 }
@@ -321,13 +324,13 @@ fn what_is_a_kernels_own_is_not_resolved() {
 
 #[test]
 fn each_kind_is_run_by_its_own() {
-    let told = run(&read(PAIR, &[LINUX]), &[], &Files::default(), &mut |_| ControlFlow::Continue(()));
-    assert!(matches!(told, Err(LabError::LinuxHosts)));
+    let reported = run(&read(PAIR, &[LINUX]), &[], &Files::default(), &mut |_| ControlFlow::Continue(()));
+    assert!(matches!(reported, Err(LabError::LinuxHosts)));
     assert!(matches!(plan(&read(PAIR, &[])), Err(LabError::NoLinuxHosts)));
 }
 
 /// More of TOML, overrides, the whole message.
-type Case<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
+type WrongInput<'a> = (&'a str, &'a [(&'a str, &'a str)], &'a str);
 
 #[test]
 #[rustfmt::skip]
@@ -335,7 +338,7 @@ fn what_cannot_be() {
     let only = |when: &str, found: &str| format!("has no effect: it counts only when {when}, but {found}; take it out");
     let none = only("there are Linux hosts", "all hosts are simulated");
     let names: Vec<&str> = CcName::all().map(CcName::as_str).collect();
-    let cases: &[Case<'_>] = &[
+    let cases: &[WrongInput<'_>] = &[
         ("[linux]\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[[linux.hosts]]\non = \"all\"\n", &[], &format!("x.toml:43:3: linux: {none}")),
         ("[[program]]\non = \"host0\"\nrun = \"true\"\n", &[], &format!("x.toml:43:1: program.0: {}",

@@ -1,4 +1,4 @@
-//! What the guest program needs to know beside the plan where hosts run in dilated time, on the machine's own kernel.
+//! The guest program's settings, beside the plan, where hosts run in dilated time on the machine's own kernel.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! What became of the packets that Linux hosts sent.
+//! Counts of the packets that Linux hosts sent: delivered, or why not.
 
 /// Ethernet frames of Linux hosts, each counted in `sent` and in one of the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

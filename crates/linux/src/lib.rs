@@ -1,6 +1,6 @@
-//! What the engine and the program inside a Linux kernel say to each other.
+//! The messages between the engine and the program inside a Linux kernel.
 //!
-//! [`Plan`] says what a kernel's hosts do; the guest program carries it out inside that kernel and reports to the
+//! [`Plan`] has the work of a kernel's hosts; the guest program carries it out inside that kernel and reports to the
 //! engine by [`GuestMessage`]s, [`TcpInfo`] among them. [`Dilation`] adds what hosts in dilated time need. [`Frames`]
 //! counts the packets that the hosts sent, [`Processors`] what their processors did. The crate does not know the
 //! engine: the guest program links it too.

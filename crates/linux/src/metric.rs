@@ -71,7 +71,7 @@ impl Metric {
         Ok(Metric { number: *number, value })
     }
 
-    /// The attribute that locks these ones where that matters: TCP uses a route's `rto_min` only if it is locked. The
+    /// The attribute that locks others, where that matters: TCP uses a route's `rto_min` only if it is locked. The
     /// command `ip route` locks it too.
     pub fn lock(metrics: &[Metric]) -> Option<Metric> {
         let locked = metrics.iter().any(|metric| metric.number == RTO_MIN);

@@ -1,4 +1,4 @@
-//! What the processors of Linux hosts have done.
+//! Counters of the processors of Linux hosts.
 
 use firstlight_units::Span;
 

@@ -33,7 +33,7 @@ struct MessageState {
     complete: Time,
 }
 
-/// What became of a message. Times are on the hosts' clock.
+/// The report of a message. Times are on the hosts' clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MessageReport {
     /// When the message was ready; `None` while it is not.
@@ -55,7 +55,7 @@ struct FlowMessages {
     complete: u64,
 }
 
-/// What became of a job. Times are on the hosts' clock: divide by the time scale for the fabric's.
+/// The report of a job. Times are on the hosts' clock: divide them by the time scale for the fabric's times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JobReport {
     /// When the job's first message was ready; `None` while none was.
@@ -112,8 +112,8 @@ impl MessageEngine {
                 flow.left += 1;
             }
             let others = messages.after(index).len() as u32;
-            // A message without a start is ready with those it depends on; one that depends on none waits for its
-            // start.
+            // A message without a start is ready when the messages that it depends on are complete; a message that
+            // depends on none waits for its start.
             let starts = others == 0 || config.start > Span::ZERO;
             if starts {
                 engine.timers.push(Reverse((Time::ZERO + config.start * scale, index as u32)));
@@ -200,12 +200,12 @@ impl MessageEngine {
         self.flows[flow].left == 0
     }
 
-    /// What became of each job, by number.
+    /// The report of each job, by number.
     pub fn jobs(&self) -> Vec<JobReport> {
         self.jobs.iter().map(|job| job.report).collect()
     }
 
-    /// What became of each message, by number.
+    /// The report of each message, by number.
     pub fn messages(&self) -> Vec<MessageReport> {
         let moment = |at: Time| (at < Time::MAX).then_some(at);
         let report = |message: &MessageState| MessageReport {

@@ -40,13 +40,13 @@ pub struct Messages {
     ends: Vec<u32>,
 }
 
-/// What is wrong with a message.
+/// Why a message is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("message {index}: {problem}")]
 pub struct MessageError {
     /// Number of the message.
     pub index: usize,
-    /// What is wrong, and what would be right.
+    /// The problem, and what would be right.
     pub problem: String,
 }
 

@@ -1,14 +1,14 @@
 //! A port with traffic classes: a queue for each of them, one transmitter, one link.
 //!
-//! When the transmitter comes free it takes the oldest packet of the class that is next by the port's [`ClassOrder`]
-//! ([`order`]); what it has begun it finishes. With strict priorities a higher number goes first, as with the class
-//! selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594). With weights the classes share the link.
-//! Each class has a [`Discipline`] of its own, which sees that class's queue alone; a class's packet in service counts
-//! for its class.
+//! When the transmitter becomes idle, it takes the oldest packet of the class that the port's [`ClassOrder`]
+//! ([`order`]) chooses. A transmission is never interrupted. With strict priorities a higher number goes first, as with
+//! the class selectors of DSCP (RFC 2474, section 4.2.2, and RFC 4594). With weights the classes share the link. Each
+//! class has a [`Discipline`] of its own, which sees that class's queue alone; the packet in service counts for its own
+//! class.
 //!
-//! Which packet is next is known only when the transmitter comes free, so there are two things to wait for, and one
-//! event for both: the earlier of "the transmitter is free" and "the first packet arrives". With one class it does
-//! exactly what a [`FifoPort`](crate::FifoPort) does, at two events per packet.
+//! The port chooses the next packet only when the transmitter becomes idle. It therefore waits for two moments, the end
+//! of the transmission and the first packet's arrival at the far end, and one event is pending: that of the earlier
+//! moment. A port with one class does exactly what a [`FifoPort`](crate::FifoPort) does, at two events per packet.
 //!
 //! A [`PausablePort`] is the same port on lossless Ethernet ([`pausable`]): classes can be paused, pause frames go out
 //! before all packets, and the end of each transmission is an event of its own.
@@ -40,7 +40,7 @@ struct ClassQueue {
     served: Time,
 }
 
-/// The port; what pauses need costs nothing where it is [`Unpausable`].
+/// The port. Pauses cost nothing where `C` is [`Unpausable`].
 #[derive(Clone, Debug)]
 pub struct ClassPort<C = Unpausable, O = StrictPriority> {
     line: Line,
@@ -154,7 +154,7 @@ impl<C: PauseControl, O: ClassOrder> ClassPort<C, O> {
         }
     }
 
-    /// When there is something to do next.
+    /// The time of the port's next event.
     fn next(&self) -> Option<Time> {
         let waits = if C::ENDS_ARE_EVENTS { self.control.is_serving() } else { self.next_class().is_some() };
         let free = waits.then(|| self.line.free_at());
@@ -176,7 +176,7 @@ impl<C: PauseControl, O: ClassOrder> ClassPort<C, O> {
         usize::from(packet.class()).min(self.classes.len() - 1)
     }
 
-    /// What happened to a class's packets.
+    /// The counters of a class's packets.
     ///
     /// # Panics
     /// When the port has no such class.
@@ -201,7 +201,7 @@ impl<C: PauseControl, O: ClassOrder> ClassPort<C, O> {
 
 impl<C: PauseControl, O: ClassOrder> SwitchPort for ClassPort<C, O> {
     fn offer(&mut self, id: PacketId, packet: &mut Packet, now: Time) -> Result<Option<Time>, QueueFull> {
-        // Where ends of transmissions are events, the next one begins at such an event only.
+        // Where the end of a transmission is an event, the next transmission begins only at such an event.
         if !C::ENDS_ARE_EVENTS {
             self.serve(now);
         }
@@ -336,7 +336,8 @@ mod tests {
         assert_eq!((port.counts(7).sent, port.counts(0).sent, port.counts(5).offered), (2, 2, 0));
     }
 
-    /// Three packets of class 0 for one of class 1, begun with the higher class; a class alone has the whole link.
+    /// Class 0 sends three packets for one of class 1, and the higher class begins. A class that is alone has the whole
+    /// link.
     #[test]
     fn weights_share_the_link() {
         let (link, delay) = (Serializer::new(Rate::from_gbps(10), 1), Span::from_us(1));

@@ -1,4 +1,4 @@
-//! What a fabric is made of, in the experiment's own units.
+//! The configuration of a fabric, in the experiment's own units.
 //!
 //! Every span here is the fabric's own time; [`time_scale`](HybridConfig::time_scale) stretches all of them against
 //! the clock that the engine and the hosts share.
@@ -27,21 +27,21 @@ pub struct HostLinks {
 /// The host's interface: all that is between a host's TCP and its link.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct InterfaceConfig {
-    /// What each link of the network carries with each IP packet; the interface adds it.
+    /// The framing that each link adds to an IP packet.
     pub framing: Framing,
     /// How long a packet takes through the sending host's stack.
     pub send_delay: Span,
     /// How long a packet takes through the receiving host's stack.
     pub receive_delay: Span,
-    /// What each packet takes besides through either stack, at random; `None` for nothing.
+    /// The random delay of each packet in either stack, beside the constant delays; `None` for none.
     pub jitter: Option<Jitter>,
-    /// Probability that a packet is lost as it enters the interface (fault injection); 0 on a sound network.
+    /// Probability that a packet is lost as it enters the interface (fault injection); 0 for no faults.
     pub loss: f64,
     /// How accurate the hosts' clocks are, by which interfaces stamp packets.
     pub clock: ClockConfig,
     /// How the interfaces' timestamps are taken.
     pub stamps: ChainConfig,
-    /// What the tables of the experiment turn on.
+    /// The features that tables of the experiment turn on.
     pub tables: InterfaceTables,
     /// The buffers of the hosts' adapters.
     pub adapter: AdapterConfig,
@@ -57,8 +57,8 @@ pub struct InterfaceTables {
 }
 
 impl InterfaceConfig {
-    /// What a receiving host's stack adds to its link's delay: nothing where the adapter holds packets before the
-    /// stack.
+    /// The delay that a receiving host's stack adds to its link's delay: none where the adapter holds packets before
+    /// the stack.
     pub fn stack_on_link(&self) -> Span {
         if self.adapter.receive.is_some() { Span::ZERO } else { self.receive_delay }
     }
@@ -67,7 +67,8 @@ impl InterfaceConfig {
 /// The buffers of a host's adapter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AdapterConfig {
-    /// Bytes of the send buffer. While it holds as many or more, the host's stack waits; `None` for no limit.
+    /// Capacity of the send buffer. While the buffer holds this many bytes or more, the host's stack waits; `None` for
+    /// no limit.
     pub send_buffer: Option<Bytes>,
     /// How the host fetches packets that have arrived; `None` for at once.
     pub receive: Option<ReceiveConfig>,
@@ -87,7 +88,7 @@ impl ReceiveConfig {
     pub const BUFFER: Bytes = Bytes::new(512_000);
 }
 
-/// What the switches of a packet fabric do with packets.
+/// The configuration of a packet fabric's switches.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SwitchConfig {
     /// The queue discipline of each output port.
@@ -166,11 +167,11 @@ pub struct HybridConfig {
     /// PFC: links can be paused, those of hosts too; all packets are one class, and the VOQs' limits hold as well.
     /// `None` for lossy links.
     pub pfc: Option<PfcConfig>,
-    /// ECE marks on returning packets, begun this long before a day; `None` for no marks at all (reTCP needs them).
+    /// ECE marks on returning packets, which reTCP needs, begin this long before a day; `None` for no marks.
     pub marks: Option<Span>,
     /// Notices of circuits to the hosts, instead of marks; `None` for none. Not with `control`.
     pub notices: Option<NoticeConfig>,
-    /// What further tables of the experiment turn on.
+    /// The features that further tables of the experiment turn on.
     pub tables: HybridTables,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
@@ -188,7 +189,7 @@ pub struct HybridTables {
 }
 
 impl HybridTables {
-    /// Segregated routing with elephants of more than this payload, and nothing else.
+    /// Tables that turn on segregated routing alone, with elephants of more than this payload.
     pub fn segregated(elephant: Bytes) -> Self {
         HybridTables { segregation: Some(SegregationConfig { elephant }) }
     }
@@ -286,13 +287,13 @@ pub enum DemandSource {
     /// At the hosts: what applications have written and has not yet passed the VOQ (application data units, after the
     /// slides of Etalon's first version).
     Adu,
-    /// In the workload: as `adu`, with what flows that start before the next week's end are going to write. Of programs
-    /// it knows no more than what they have written.
+    /// In the workload: as `adu`, plus the bytes that flows which start before the next week's end will write. Of
+    /// programs only the bytes that they have written count.
     Oracle,
 }
 
 impl DemandSource {
-    /// Its name in experiments.
+    /// The source's name in experiments.
     pub const fn name(self) -> &'static str {
         match self {
             DemandSource::Voq => "voq",

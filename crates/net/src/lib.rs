@@ -13,12 +13,10 @@ mod pacer;
 mod packet;
 mod pause;
 pub mod pfc;
-mod phantom;
 mod port;
 pub mod qcn;
 mod queue;
 mod random;
-mod red;
 mod ring;
 mod round_robin;
 mod serialize;
@@ -29,7 +27,7 @@ mod voq;
 
 pub use class_port::{CLASSES, ClassOrder, ClassPort, PausablePort, StrictPriority, Weighted};
 pub use direction::Direction;
-pub use discipline::{Discipline, Length};
+pub use discipline::*;
 pub use line::Line;
 pub use pacer::{InterfacePacer, PacerConfig, PacerCounts, PacerDecision};
 pub use packet::{
@@ -37,11 +35,9 @@ pub use packet::{
     TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut,
 };
 pub use pause::{Pausable, PauseControl, Sent, Unpausable};
-pub use phantom::PhantomConfig;
 pub use port::FifoPort;
 pub use queue::QueueCounts;
 pub use random::{Xoshiro256PlusPlus, stream, uniform};
-pub use red::{Band, Drops, RedConfig};
 pub use ring::Ring;
 pub use round_robin::RoundRobin;
 pub use serialize::{Framing, Serializer};

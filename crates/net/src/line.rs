@@ -12,7 +12,7 @@ pub(crate) struct Flight {
     pub(crate) id: PacketId,
 }
 
-/// The transmitter and its link. One pending event carries all packets in flight: the first one's arrival.
+/// The transmitter and its link. One event is pending for all packets in flight: the first packet's arrival.
 #[derive(Clone, Debug)]
 pub struct Line {
     free: Time,

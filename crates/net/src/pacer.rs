@@ -15,8 +15,9 @@
 //!
 //! Choices: R in bytes per second, Q in bytes, so beta is per second. The bucket is as deep as one packet, whatever its
 //! size: a packet goes if all before it are paid for, and is paid for afterwards; each gap is what the rate asks. R
-//! starts at zero, where it tends while nothing comes, and what is still owed then is forgiven. The periods T_r follow
-//! one another from time zero. A flow with packets in the limiter stays paced, so none overtakes another.
+//! starts at zero, and tends to zero while no packets arrive; tokens that are still owed at zero are forgiven. The
+//! periods T_r follow one another from time zero. A flow with packets in the limiter stays paced, so none overtakes
+//! another.
 //!
 //! The rate is kept in whole bits per second and tokens are whole: no float decides when a packet goes.
 
@@ -58,17 +59,17 @@ impl PacerConfig {
         PacerConfig { period: Span::from_us(64), weight: 0.125, drain: 16.0, chance: 0.125, idle: Span::from_ms(10) };
 }
 
-/// What the pacer does with a packet.
+/// The pacer's decision on a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PacerDecision {
-    /// It passes: give it to the interface now.
+    /// The packet passes: give it to the interface now.
     Pass,
-    /// It is held. With a time: [`InterfacePacer::release`] must be called then (it is pending already if there is
-    /// none).
+    /// The packet is held. With a time, [`InterfacePacer::release`] must be called at that time; without one, that call
+    /// is already pending.
     Held(Option<Time>),
 }
 
-/// What happened to a pacer's packets since the start.
+/// Counters of a pacer's packets since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PacerCounts {
     /// Packets that arrived.
@@ -171,7 +172,7 @@ impl InterfacePacer {
         (!self.held.is_empty()).then(|| self.limiter.next())
     }
 
-    /// The packet that goes to the interface now, if it is time for one. Then ask [`InterfacePacer::next`].
+    /// The packet that goes to the interface now, if one is due. Call [`InterfacePacer::next`] afterwards.
     pub fn release(&mut self, now: Time) -> Option<PacketId> {
         self.limiter.advance(now, self.held.is_empty());
         if !self.limiter.is_free() {
@@ -203,7 +204,7 @@ impl InterfacePacer {
         u64::from(self.held.len())
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn counts(&self) -> PacerCounts {
         self.counts
     }
@@ -241,7 +242,7 @@ struct Limiter {
     /// The next update of the rate.
     update: Time,
     period: Span,
-    /// Bytes that came since the last one.
+    /// Bytes that have arrived since the last update of the rate.
     received: u64,
     /// Bytes that wait.
     backlog: u64,
@@ -377,7 +378,7 @@ mod tests {
         let mut pacer = InterfacePacer::new(&ALL, 1, 0);
         pacer.on_receive(&echo(5), us(0));
         assert_eq!(pacer.offer(PacketId(0), &data(5, 8000), us(1)), PacerDecision::Pass);
-        // Its 8,000 bytes are owed, and the rate is zero until the first update.
+        // The packet's 8,000 bytes are owed, and the rate is zero until the first update.
         assert_eq!(pacer.offer(PacketId(1), &data(5, 8000), us(1)), PacerDecision::Held(Some(us(64))));
         assert_eq!(pacer.offer(PacketId(2), &data(5, 8000), us(1)), PacerDecision::Held(None));
         assert_eq!(pacer.release(us(64)), None);
@@ -464,8 +465,8 @@ mod tests {
         assert!(pacer.flows.len() <= 2);
     }
 
-    /// Not by a packet that comes at the moment at which the first one may go, nor by one that comes when the flow's
-    /// time seems over.
+    /// The first packet is not overtaken by a packet that arrives when the first one may go, nor by one that arrives
+    /// when the flow's time seems over.
     #[test]
     fn nothing_overtakes_a_held_packet() {
         let mut pacer = InterfacePacer::new(&PacerConfig { idle: Span::from_us(50), ..ALL }, 1, 0);

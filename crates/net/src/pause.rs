@@ -1,4 +1,4 @@
-//! What pauses do at a transmitter (IEEE 802.1Qbb, 802.3x), as a policy of those that have one.
+//! Pauses at a transmitter (IEEE 802.1Qbb, 802.3x), as a policy of the types that have a transmitter.
 //!
 //! A transmitter of a [`Pausable`] kind may not send paused classes, and asks the far end to pause: a pause frame takes
 //! its place before all packets, after the frame in service. It carries the state of all classes at the moment at which
@@ -10,7 +10,7 @@
 use crate::PacketId;
 use std::fmt;
 
-/// What a transmitter has finished.
+/// A transmission that has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
     /// A packet: its last bit has left the switch.
@@ -24,7 +24,7 @@ pub trait PauseControl: Clone + Default + fmt::Debug {
     /// Whether the end of each transmission is an event of its own, before which no other transmission begins.
     const ENDS_ARE_EVENTS: bool = false;
 
-    /// Those of `classes`, a bit each, that may be sent.
+    /// The classes of `classes`, a bit each, that may be sent.
     #[inline]
     fn unpaused(&self, classes: u8) -> u8 {
         classes
@@ -52,11 +52,11 @@ pub trait PauseControl: Clone + Default + fmt::Debug {
         false
     }
 
-    /// What the transmitter has begun is finished.
+    /// Ends the transmission in service.
     #[inline]
     fn finish(&mut self) {}
 
-    /// What has been finished, if anything; each is returned once.
+    /// The transmission that has ended, if one has. Each is returned once.
     #[inline]
     fn take_sent(&mut self) -> Option<Sent> {
         None

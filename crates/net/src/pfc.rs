@@ -1,28 +1,28 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
 //! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
-//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender, at
-//! XON or below the sender goes on.
+//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender; at XON or
+//! below the sender resumes.
 //!
-//! **Headroom** is what can come from the moment at which the account exceeds XOFF. The terms are those of 802.1Qbb,
-//! annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the response time of
-//! the sender, the frame that it has just begun, and the cable back. Switches here count a packet when its last bit has
-//! come, so there is one frame more: the one that exceeds XOFF. With rates R of the data and R' of the other direction,
-//! delays d and d', a response time T, and M the largest packet:
+//! **Headroom** is the bytes that can arrive from the moment at which the account exceeds XOFF. The terms are those of
+//! 802.1Qbb, annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the
+//! response time of the sender, the frame that it has just begun, and the cable back. The switches of this model count
+//! a packet when its last bit has arrived, which adds one frame: the one that exceeds XOFF. With rates R of the data
+//! and R' of the other direction, delays d and d', a response time T, and M the largest packet:
 //!
 //! ```text
 //! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
 //! ```
 //!
-//! The frame in service when the pause takes effect began before; all that began since the exceeding packet's last
-//! bit left the sender, d before the account saw it, is the product.
+//! The product is the bytes of all frames that the sender began after the last bit of the exceeding packet had left it,
+//! which was d before the account counted that packet. The last M is the frame in service when the pause takes effect.
 //!
-//! **Response time.** 802.3 (annex 31B.3.7) gives a sender so many quanta of 512 bit times from the pause frame's
+//! **Response time.** 802.3 (annex 31B.3.7) gives a sender a number of quanta of 512 bit times from the pause frame's
 //! reception to its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at
-//! 100 Gb/s, 905 at 400 Gb/s. That is the default; between two of these rates and above the last the next lower count
-//! holds. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P. Gupta et al.,
-//! "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7, quotes from
-//! the standard, whose own text was not at hand.
+//! 100 Gb/s, 905 at 400 Gb/s. That is the default. Between two of these rates, and above the last, the count of the
+//! next lower rate applies. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P.
+//! Gupta et al., "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7,
+//! quotes from the standard, whose own text was not at hand.
 
 use crate::Framing;
 use crate::topology::Wire;
@@ -52,7 +52,8 @@ pub struct PfcConfig {
     /// The lossless classes; not with `pause`, which stops all.
     #[cfg_attr(feature = "spec", schemars(extend("x-without" = "all")))]
     pub classes: Option<Classes>,
-    /// When a switch holds more than this of what came over a link, in a class, the sender of the link is paused.
+    /// When a switch holds more than this number of bytes that came over a link, in a class, the sender of the link is
+    /// paused.
     #[cfg_attr(
         feature = "spec",
         schemars(extend(
@@ -61,19 +62,21 @@ pub struct PfcConfig {
         ))
     )]
     pub xoff: Option<Bytes>,
-    /// When the switch holds no more than this, the sender goes on.
+    /// When the switch holds no more than this, the sender resumes.
     #[cfg_attr(feature = "spec", schemars(extend(
             "x-least" = "0B",
             "x-without" = "two packets below `pfc.xoff`; without that and `pfc.buffer`, the link's headroom"
         )))]
     pub xon: Option<Bytes>,
-    /// How much a switch can hold of what came over a link, in a class. What comes beyond is lost.
+    /// The most bytes that a switch can hold of those that came over a link, in a class. Packets beyond this are lost.
     #[cfg_attr(
         feature = "spec",
-        schemars(extend("x-without" = "`pfc.xoff` and the link's headroom: what can come once `pfc.xoff` is exceeded"))
+        schemars(extend(
+            "x-without" = "`pfc.xoff` and the link's headroom: the bytes that can arrive once `pfc.xoff` is exceeded"
+        ))
     )]
     pub buffer: Option<Bytes>,
-    /// Time from the arrival of a pause frame until the sender stops, but for the frame in service.
+    /// Time from the arrival of a pause frame until the sender begins no further frame.
     #[cfg_attr(
         feature = "spec",
         schemars(extend("x-without" = "the longest that 802.3 allows: 60 quanta, 3.072us, at 10 Gb/s"))
@@ -82,10 +85,10 @@ pub struct PfcConfig {
     /// The largest packet.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub mtu: Bytes,
-    /// What links carry with each packet.
+    /// The framing that links add to each packet.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub framing: Framing,
-    /// How many beginnings and ends of pauses are recorded one by one.
+    /// The largest number of single beginnings and ends of pauses that are recorded.
     #[cfg_attr(feature = "spec", serde(rename = "events"), schemars(range(min = 0, max = 10_000_000)))]
     pub most_events: usize,
 }
@@ -102,12 +105,12 @@ impl Default for PfcConfig {
 pub struct Classes(pub u8);
 
 impl Classes {
-    /// Whether the class `class` is one of them.
+    /// Whether the class `class` is lossless.
     pub const fn has(self, class: usize) -> bool {
         self.0 & (1 << class) != 0
     }
 
-    /// The highest of them, if there is any.
+    /// The highest lossless class, if there is one.
     pub fn highest(self) -> Option<u8> {
         self.0.checked_ilog2().map(|class| class as u8)
     }
@@ -143,7 +146,7 @@ impl schemars::JsonSchema for Classes {
     }
 }
 
-/// What holds on one link.
+/// The thresholds and the buffer of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PfcLimits {
     /// Go on at or below.
@@ -152,7 +155,7 @@ pub struct PfcLimits {
     pub xoff: Bytes,
     /// Packets are lost beyond this.
     pub buffer: Bytes,
-    /// What can come once XOFF is exceeded, the exceeding packet included.
+    /// Bytes that can arrive once XOFF is exceeded, the exceeding packet included.
     pub headroom: Bytes,
     /// From the reception of a pause frame until it takes effect.
     pub response: Span,
@@ -182,7 +185,7 @@ impl PfcConfig {
         }
     }
 
-    /// What holds on a link whose data goes over `there` and whose pause frames over `back`.
+    /// The limits of a link whose data go over `there` and whose pause frames go over `back`.
     ///
     /// Without XOFF and a buffer, XON is one headroom, so that the link need not fall idle before what is let go
     /// arrives, XOFF two packets more, and the buffer another headroom. A buffer alone is divided from the top; XON is
@@ -219,8 +222,8 @@ pub fn response_time(rate: Rate) -> Span {
     rate.tx_time(Bytes::new(quanta * QUANTUM / 8))
 }
 
-/// What can come over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays the
-/// pause frame; accounts count IP bytes.
+/// Bytes that can arrive over `there` once an account has exceeded XOFF, the exceeding packet included. Framing delays
+/// the pause frame; accounts count IP bytes.
 pub fn headroom(there: Wire, back: Wire, response: Span, mtu: Bytes, framing: Framing) -> Bytes {
     let pause = u64::from(framing.frame_on_link(PAUSE_FRAME));
     let frames = back.rate.saturating_tx_time(Bytes::new(framing.on_link(mtu).get() + pause));

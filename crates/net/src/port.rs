@@ -4,8 +4,9 @@
 //! needs one event per packet, whatever the queue holds: the first arrival at the far end. How many packets wait at a
 //! given moment is read off the same ring, by a pointer that follows time lazily.
 //!
-//! Its [`Discipline`] decides what it drops and marks. A plain one (packets to drop and to mark beyond) looks at a
-//! packet only when more wait than ever did, or than are marked; one that measures bytes or averages looks at each.
+//! Its [`Discipline`] decides what it drops and marks. A discipline of two numbers of packets (limit and threshold)
+//! sees a packet only when more packets wait than ever before, or than the threshold; a discipline that measures bytes
+//! or averages sees each packet.
 
 use crate::discipline::{Discipline, Policer, QueueState, Verdict};
 use crate::line::Flight;

@@ -6,7 +6,7 @@ use crate::switch_port::QueueFull;
 use crate::{Ecn, Packet, PacketId, Ring};
 use firstlight_units::Bytes;
 
-/// A packet that waits: its number, and what is needed of it when its turn comes.
+/// A waiting packet: its number, and the fields of its record that its transmission needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QueuedPacket {
     pub(crate) id: PacketId,
@@ -14,7 +14,7 @@ pub(crate) struct QueuedPacket {
     pub(crate) ecn: Ecn,
 }
 
-/// What happened to a queue's packets since the start of the run.
+/// Counters of a queue's packets since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct QueueCounts {
     /// Packets offered to the queue.

@@ -72,7 +72,7 @@ impl<T: Copy + Default> Ring<T> {
         if self.is_empty() { None } else { Some(self.slots[self.index(0)]) }
     }
 
-    /// The item at the head, or the one that was there last if none waits.
+    /// The item at the head; if the ring is empty, the last item that was at the head.
     #[inline]
     pub fn head(&self) -> &T {
         &self.slots[self.index(0)]

@@ -98,7 +98,7 @@ impl Serializer {
         self.rate
     }
 
-    /// What the link carries with each packet.
+    /// The framing that the link adds to each packet.
     pub fn framing(&self) -> Framing {
         self.framing
     }

@@ -25,7 +25,7 @@ pub struct SharedBufferConfig {
 /// Alpha is kept in parts of 2^-16.
 const ONE: f64 = 65_536.0;
 
-/// What a switch's ports hold together, and may.
+/// The memory that a switch's ports use together, and its limits.
 #[derive(Clone, Debug)]
 pub struct SharedBuffer {
     size: u64,
@@ -177,7 +177,7 @@ mod tests {
         assert_eq!((buffer.peak(), buffer.refused()), (Bytes::new(9000), 3));
     }
 
-    /// The lazy buffer refuses what one refuses that looks at all ports each time, and its peak is the true one.
+    /// The lazy buffer refuses the same packets as a buffer that examines all ports each time, and its peak is exact.
     fn agrees<P: SwitchPort>(
         ports: &mut [P],
         steps: &[(u64, usize, u16)],

@@ -1,11 +1,11 @@
 //! A VOQ: the packets of one pair of racks, waiting at the source's ToR, under the same disciplines as a port's queue.
 //!
-//! A VOQ has no transmitter of its own: circuit and packet network take packets from it. So every packet waits, and
-//! what waits is the whole queue, in packets and in bytes; bytes are counted as the time that they take on the packet
-//! network. A phantom queue, which belongs to a link's exit, has no place here.
+//! A VOQ has no transmitter of its own: circuit and packet network take packets from it. No packet is in service, so
+//! the waiting packets are the whole queue, in packets and in bytes. Bytes are counted as the time that they take on
+//! the packet network. A VOQ has no phantom queue, which belongs to a link's exit.
 //!
-//! The schedule changes how much a VOQ holds and from where on it marks (Etalon, NSDI'20, section 5.1). Shrinking keeps
-//! the oldest packets and drops the excess from the tail.
+//! The schedule changes a VOQ's limit and its threshold for marks (Etalon, NSDI'20, section 5.1). Shrinking keeps the
+//! oldest packets and drops the excess from the tail.
 //!
 //! RED's idle time begins when the last packet is taken. m, the packets that could have been sent since, is counted at
 //! the rate of the packet network, whichever network took the last one: a circuit serves a VOQ only now and then. An
@@ -122,7 +122,7 @@ impl Voq {
         self.queue.is_empty()
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn counts(&self) -> QueueCounts {
         self.queue.counts
     }
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(marks, [true, true, false, false]);
     }
 
-    /// What shrinking drops is no longer counted.
+    /// Packets that shrinking has dropped are no longer counted.
     #[test]
     fn bytes_leave_at_both_ends() {
         let band = Band::bytes(3500, 3500);

@@ -138,7 +138,7 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Offere
     let last = OfferedPacket { gap_ns: 10_000_000, size: 40, class: 0, ecn: Ecn::Ect0 };
     for step in steps.iter().chain([&last]) {
         now += step.gap_ns * 1000;
-        // What is due at the very moment of an arrival comes first for every other packet: both orders are legal.
+        // For every other packet, events at the moment of its arrival come first: both orders are legal.
         let first = records.len().is_multiple_of(2);
         while let Some(at) = event.filter(|at| at.as_ps() < now || first && at.as_ps() == now) {
             let (id, next) = port.step(at, |id| {
@@ -175,10 +175,13 @@ fn suite<P: SwitchPort>(mut port: P, disciplines: &[Discipline], steps: &[Offere
         prop_assert!(packet.ecn() == step.ecn || packet.ecn() == Ecn::Ce && step.ecn != Ecn::NotEct);
         marked += u64::from(packet.ecn() != step.ecn);
         records.push(packet);
-        if let Ok(told) = got {
+        if let Ok(reported) = got {
             model.take(ServedPacket { id, class, size: u64::from(step.size), start: 0, end: None }, now);
-            prop_assert!(told.is_none_or(|told| event.is_none_or(|event| told < event)), "an event only comes nearer");
-            event = told.or(event);
+            prop_assert!(
+                reported.is_none_or(|reported| event.is_none_or(|event| reported < event)),
+                "an event only comes nearer"
+            );
+            event = reported.or(event);
         }
         check_load(&port, &model, time)?;
         peak = peak.max(model.load(None, now).0);

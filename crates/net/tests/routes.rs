@@ -104,7 +104,7 @@ fn flows_use_all_shortest_paths_alike() {
     }
 }
 
-/// What one switch of a tier sends to one of the next is spread there over all its uplinks.
+/// A switch spreads the flows that it gets from one switch of the tier below over all its uplinks.
 #[test]
 fn no_tier_repeats_the_choice_of_another() {
     let tree = fat_tree(8, CABLES).unwrap();

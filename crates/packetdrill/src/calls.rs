@@ -9,10 +9,10 @@ use firstlight_units::{Bytes, Span};
 /// The least buffer for what is sent, in bytes.
 const LEAST_SEND_BUFFER: u64 = 4608;
 
-/// What a call returns: a number, and the name of an error with -1.
+/// The result of a call: a number, and the name of an error with -1.
 pub(crate) type Returned = (i64, Option<&'static str>);
 
-/// What became of a call.
+/// The outcome of a call.
 pub(crate) enum Answer {
     Now(i64, Option<&'static str>),
     /// The call blocks.
@@ -55,7 +55,7 @@ fn unsupported<T>(what: impl Into<String>) -> Result<T> {
     Err(ScriptProblem::unsupported(0, what))
 }
 
-/// What a call found in the kernel, and what it should have.
+/// The value that a call found in the kernel, and the expected value.
 fn found(what: &str, found: i64, expected: Option<i64>) -> Result<Answer> {
     if Some(found) == expected {
         return now(0);
@@ -64,7 +64,7 @@ fn found(what: &str, found: i64, expected: Option<i64>) -> Result<Answer> {
 }
 
 impl ScriptHost {
-    /// Makes a call. `Err` says what is not understood.
+    /// Makes a call. `Err` names the part that the player does not know.
     pub(crate) fn call(&mut self, call: &Call) -> Result<Answer> {
         let arg = |i: usize| call.args.get(i).unwrap_or(&ScriptValue::Any);
         let number = |i: usize| arg(i).number().unwrap_or(0);
@@ -134,7 +134,7 @@ impl ScriptHost {
         if nonblocking { error("EAGAIN") } else { Ok(Answer::Later(pending)) }
     }
 
-    /// What a call that blocks returns; `None` while it blocks.
+    /// The result of a call that blocks; `None` while it blocks.
     pub(crate) fn retry(&mut self, pending: &Pending) -> Option<Returned> {
         match *pending {
             Pending::Accept { fd, result } => self.accept(fd, result).map(|fd| (fd, None)),
@@ -248,7 +248,7 @@ impl ScriptHost {
                 "TCP_NODELAY" => connection.set_nodelay(*value != 0),
                 "TCP_CORK" => connection.set_cork(*value != 0),
                 "TCP_USER_TIMEOUT" => connection.set_user_timeout((*value > 0).then_some(Span::from_ms(*value as u64))),
-                // The kernel doubles what a program says, for its own bookkeeping.
+                // The kernel doubles the size that a program sets, for its own bookkeeping.
                 "SO_SNDBUF" => connection.set_send_buffer(Bytes::new((2 * *value as u64).max(LEAST_SEND_BUFFER))),
                 "SO_RCVBUF" => connection.set_receive_buffer(Bytes::new(2 * *value as u64)),
                 "TCP_NOTSENT_LOWAT" => {
@@ -350,9 +350,9 @@ impl ScriptHost {
             readable => readable,
         };
         for control in message.field("msg_control").map(ScriptValue::items).unwrap_or_default() {
-            let told = control.field("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
+            let with_bytes = control.field("cmsg_type").is_some_and(|kind| kind.has("TCP_CM_INQ"));
             let expected = control.field("cmsg_data").and_then(ScriptValue::number);
-            if !told {
+            if !with_bytes {
                 return unsupported("control messages of this kind");
             }
             found("bytes to read", readable as i64, expected)?;
@@ -364,7 +364,7 @@ impl ScriptHost {
     fn read_stamp(&mut self, fd: i64, message: &ScriptValue) -> Result<Answer> {
         let start = self.start;
         let link = self.link_at(fd)?;
-        let Some((kind, byte, at)) = link.stamps.told.pop_front() else { return error("EAGAIN") };
+        let Some((kind, byte, at)) = link.stamps.reported.pop_front() else { return error("EAGAIN") };
         let controls = message.field("msg_control").map(ScriptValue::items).unwrap_or_default();
         let data = |i: usize| controls.get(i).and_then(|control| control.field("cmsg_data"));
         let nested = |data: Option<&ScriptValue>, name: &str| data.and_then(|data| data.field(name)).cloned();

@@ -1,4 +1,4 @@
-//! Whether what the endpoint has sent is what the script expects.
+//! Compares the packets that the endpoint has sent with those that the script expects.
 
 use crate::script::{PacketSpec, TcpOption};
 use crate::translate::Seen;
@@ -26,7 +26,7 @@ pub(crate) fn join(packets: &[Seen]) -> Option<Seen> {
     Some(Seen { seq: first.seq, len: next.wrapping_sub(first.seq), ..last.clone() })
 }
 
-/// What differs; `None` when nothing does. `scale` is the number of ticks of the script's timestamps in one of the
+/// The difference; `None` if there is none. `scale` is the number of ticks of the script's timestamps in one of the
 /// endpoint's, where they are to be compared, and the first pair of them.
 pub(crate) fn difference(spec: &PacketSpec, seen: &Seen, ecn: Ecn, clock: Option<(u32, u32)>) -> Option<String> {
     let differs = |what: &str, expected: &dyn fmt::Debug, found: &dyn fmt::Debug| {

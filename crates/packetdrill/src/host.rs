@@ -13,7 +13,7 @@ const PORT: u16 = 8080;
 /// The first port of peers that connect.
 const FIRST_PEER_PORT: u16 = 50_000;
 
-/// What a file descriptor stands for.
+/// The object of a file descriptor.
 #[derive(Debug)]
 pub(crate) enum File {
     Socket(Socket),
@@ -24,7 +24,7 @@ pub(crate) enum File {
 /// A socket.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Socket {
-    /// Its connection, by place.
+    /// The descriptor's connection, by place.
     pub(crate) link: Option<usize>,
     pub(crate) listening: bool,
     pub(crate) nonblocking: bool,
@@ -43,7 +43,7 @@ pub(crate) struct PlayedLink {
     pub(crate) translation: Translation,
     /// The listening socket that has not handed it to the program yet.
     pub(crate) listener: Option<i64>,
-    /// What the program has said with `TCP_NOTSENT_LOWAT`.
+    /// The value that the program has set with `TCP_NOTSENT_LOWAT`.
     pub(crate) unsent_limit: Option<i64>,
     pub(crate) stamps: SegmentStamps,
 }
@@ -61,8 +61,8 @@ pub(crate) struct SegmentStamps {
     pub(crate) unsent: VecDeque<u64>,
     /// Last bytes of writes that are not acknowledged yet.
     pub(crate) unacked: VecDeque<u64>,
-    /// What the program can read: the kind, the byte, and when.
-    pub(crate) told: VecDeque<(&'static str, u64, Time)>,
+    /// Timestamps that the program can read: the kind, the byte, and the time.
+    pub(crate) reported: VecDeque<(&'static str, u64, Time)>,
 }
 
 /// A packet that the endpoint has sent.
@@ -90,7 +90,7 @@ pub(crate) struct ScriptHost {
     pub(crate) links: Vec<PlayedLink>,
     /// The connection that packets of the script belong to.
     pub(crate) current: Option<usize>,
-    /// What was sent and not compared yet.
+    /// Packets that were sent and have not been compared yet.
     pub(crate) sent: VecDeque<SentSegment>,
 }
 
@@ -154,7 +154,7 @@ impl ScriptHost {
         Ok(())
     }
 
-    /// Lets every connection send what it has to send.
+    /// Makes every connection send the packets that it has to send.
     pub(crate) fn pump(&mut self) {
         let mut packet = Packet::default();
         for (number, link) in self.links.iter_mut().enumerate() {
@@ -224,7 +224,7 @@ impl SegmentStamps {
         while self.unsent.front().is_some_and(|byte| *byte < u64::from(end)) {
             let byte = self.unsent.pop_front().expect("there is one");
             for kind in ["SCM_TSTAMP_SCHED", "SCM_TSTAMP_SND"] {
-                self.tell(kind, byte, now);
+                self.report(kind, byte, now);
             }
         }
     }
@@ -232,13 +232,13 @@ impl SegmentStamps {
     fn on_acked(&mut self, acked: u64, now: Time) {
         while self.unacked.front().is_some_and(|byte| *byte <= acked) {
             let byte = self.unacked.pop_front().expect("there is one");
-            self.tell("SCM_TSTAMP_ACK", byte, now);
+            self.report("SCM_TSTAMP_ACK", byte, now);
         }
     }
 
-    fn tell(&mut self, kind: &'static str, byte: u64, now: Time) {
+    fn report(&mut self, kind: &'static str, byte: u64, now: Time) {
         if self.kinds.contains(&kind) {
-            self.told.push_back((kind, byte - 1 - self.base, now));
+            self.reported.push_back((kind, byte - 1 - self.base, now));
         }
     }
 }

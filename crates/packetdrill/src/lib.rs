@@ -30,15 +30,15 @@ pub enum ScriptProblem {
     Syntax {
         /// The line of the script.
         line: usize,
-        /// What is wrong.
+        /// The problem.
         message: String,
     },
-    /// The script needs what the endpoint, or this runner, does not have.
+    /// The script needs a feature that the endpoint, or this runner, does not have.
     #[error("line {line}: there are no {what} here")]
     Unsupported {
         /// The line of the script.
         line: usize,
-        /// What the player lacks.
+        /// The missing feature.
         what: String,
     },
     /// Something else happened than the script says.
@@ -46,7 +46,7 @@ pub enum ScriptProblem {
     Differs {
         /// The line of the script.
         line: usize,
-        /// What happened, and what should have.
+        /// The result, and the expected result.
         message: String,
     },
     /// A file cannot be read, or Python cannot be started.

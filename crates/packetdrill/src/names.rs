@@ -1,11 +1,11 @@
-//! What scripts can name of a connection: `tcp_info` and the memory of sockets.
+//! The values of a connection that scripts can name: `tcp_info` and the memory of sockets.
 
 use crate::host::ScriptHost;
 use firstlight_transport::{CongestionState, Info, Refusals};
 use firstlight_units::Span;
 use std::collections::BTreeMap;
 
-/// What Linux has for a threshold that was not found yet.
+/// Linux's value of a threshold that has not been found yet.
 const NO_THRESHOLD: u64 = i32::MAX as u64;
 
 impl ScriptHost {

@@ -1,4 +1,4 @@
-//! Plays a script: makes happen what happens in it, and compares what must follow.
+//! Plays a script: carries out its events, and compares the packets and results with those that it expects.
 
 use crate::ScriptProblem;
 use crate::calls::{Answer, Pending};
@@ -201,7 +201,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// The script is over: what blocks has some time left.
+    /// The script is over: blocking calls have some time left.
     fn finish(&mut self, line: usize) -> Result<(), ScriptProblem> {
         if let Some((.., end)) = self.pending {
             self.run_to(end + self.tolerance(end))?;

@@ -1,4 +1,4 @@
-//! What a script says.
+//! A parsed script.
 
 use firstlight_net::Ecn;
 use firstlight_units::Span;
@@ -30,7 +30,7 @@ pub(crate) enum ScriptTime {
     Relative(Span, Span),
 }
 
-/// What happens.
+/// An event of a script.
 #[derive(Debug)]
 pub(crate) enum ScriptAction {
     /// The peer sends this packet.

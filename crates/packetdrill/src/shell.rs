@@ -4,7 +4,8 @@ use crate::ScriptProblem;
 use crate::host::ScriptHost;
 use std::path::Path;
 
-/// Runs the commands of a script, or of a file in `directory` that it names. `Err` names what is not understood.
+/// Runs the commands of a script, or of a file in `directory` that it names. `Err` names the command that this runner
+/// does not know.
 pub(crate) fn run(commands: &str, host: &mut ScriptHost, directory: &Path) -> Result<(), ScriptProblem> {
     for command in commands.replace("\\\n", " ").lines().flat_map(|line| line.split(" ; ")) {
         let command = command.split(" #").next().unwrap_or_default().trim();

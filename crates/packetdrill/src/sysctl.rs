@@ -20,7 +20,7 @@ const FIXED: &[(&str, u64)] = &[
     ("tcp_pacing_ss_ratio", 200),
     ("tcp_pacing_ca_ratio", 120),
 ];
-/// Settings of what scripts here do not use.
+/// Settings without an effect on these scripts.
 const UNUSED: &[&str] =
     &["tcp_syn_retries", "tcp_synack_retries", "tcp_fastopen", "tcp_fastopen_key", "tcp_syncookies", "tcp_ecn_option"];
 /// Settings that the endpoint has.
@@ -42,7 +42,7 @@ const KNOWN: &[&str] = &[
 ];
 
 impl Sysctls {
-    /// Sets `name` (`net.ipv4.tcp_sack`, or its path). `Err` says what is not understood.
+    /// Sets `name` (`net.ipv4.tcp_sack`, or its path). `Err` names the setting or value that this runner does not know.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         let name = name.rsplit(['.', '/']).next().unwrap_or(name);
         if name == "tcp_congestion_control" {
@@ -102,7 +102,7 @@ impl Sysctls {
         config.receive_window = Bytes::new(self.get("tcp_rmem").unwrap_or(6 << 20));
         config.stack.receive_memory = Some(config.receive_window);
         if let Some((_, buffer)) = options.iter().rfind(|(name, _)| name == "SO_RCVBUF") {
-            // The kernel doubles what a program says, for its own bookkeeping.
+            // The kernel doubles the size that a program sets, for its own bookkeeping.
             config.autotune = Autotune::Off;
             config.receive_window = Bytes::new(*buffer as u64);
             config.stack.receive_memory = Some(Bytes::new(2 * *buffer as u64));
@@ -111,7 +111,7 @@ impl Sysctls {
     }
 
     fn stack(&self) -> StackConfig {
-        // The window scale follows from what scripts set alone.
+        // The window scale follows only from the script's settings.
         let mut stack = StackConfig { memory: Memory::Tun, receive_limit: Bytes::new(0), ..StackConfig::default() };
         if let Some(interval) = self.get("tcp_invalid_ratelimit") {
             stack.challenge_interval = Span::from_ms(interval);

@@ -1,7 +1,7 @@
 //! Between the packets of a script and those of the endpoint.
 //!
-//! In a script both streams start at 0. The endpoint's own timestamps have other values than the script's: what the
-//! script calls a value when it is sent is what the endpoint gets back when the script echoes it.
+//! In a script both streams start at 0. The endpoint's own timestamps have other values than the script's. A value that
+//! the script gives to a timestamp of the endpoint is translated back when the script echoes it.
 
 use crate::script::{PacketSpec, TcpOption};
 use firstlight_net::{FlowTuple, Packet, SackBlock, TcpFlags, TcpHeader, TcpSegment};
@@ -128,7 +128,7 @@ impl Translation {
         options
     }
 
-    /// Remembers what the script calls a timestamp that the endpoint has sent.
+    /// Stores the script's value of a timestamp that the endpoint has sent.
     pub(crate) fn name_timestamp(&mut self, script: u32, own: u32) {
         self.timestamps.insert(script, own);
     }
@@ -148,7 +148,7 @@ fn announcement(options: &[TcpOption]) -> Announcement {
     let mss = find(|option| if let TcpOption::Mss(mss) = option { Some(*mss) } else { None });
     let scale = find(|option| if let TcpOption::WindowScale(scale) = option { Some(u16::from(*scale)) } else { None });
     Announcement {
-        // RFC 9293, section 3.7.1: what holds where nothing is announced.
+        // The value where none is announced (RFC 9293, section 3.7.1).
         segment: mss.unwrap_or(536),
         scale: scale.map(|scale| scale as u8),
         sack: options.contains(&TcpOption::SackPermitted),

@@ -1,7 +1,8 @@
 //! Loads a user's congestion control from a shared object (`tcp.cc = "./target/release/libmine.so"`), by the interface
 //! of [`firstlight_cc::abi`].
 //!
-//! An object stays loaded until the process ends. One that was built anew has another inode and is loaded beside it.
+//! An object stays loaded until the process ends. An object that was built again has another inode, and is loaded
+//! beside the old one.
 
 #![expect(unsafe_code, reason = "loads and calls code of another compilation")]
 

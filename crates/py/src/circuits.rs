@@ -11,7 +11,7 @@ use pyo3::types::{PyDict, PyList};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-// How long a schedule takes to compute is what the caller asks for; the schedule knows nothing of it.
+// The caller asks for the time of the computation. The schedule does not depend on it.
 #[expect(clippy::disallowed_types, reason = "measures the computation; the week does not depend on it")]
 type WallClock = std::time::Instant;
 
@@ -60,14 +60,14 @@ pub(crate) fn schedule<'py>(
         }
     }
     let found = Scheduler::from_name(scheduler).ok_or_else(|| unknown(scheduler))?;
-    let (answer, told) = channel();
+    let (answer, receiver) = channel();
     std::thread::spawn(move || {
         let began = WallClock::now();
         let week = found.schedule(&demand, &frame);
         let took = began.elapsed();
         answer.send(week.map(|week| (served(&demand, &week, frame.circuit), week, took)))
     });
-    let (served, week, took) = wait(py, told)?.map_err(|problem| SpecError::new_err(problem.to_string()))?;
+    let (served, week, took) = wait(py, receiver)?.map_err(|problem| SpecError::new_err(problem.to_string()))?;
     let result = PyDict::new(py);
     result.set_item("days", days(py, &week)?)?;
     let served: Vec<Vec<u64>> = served.rows().map(<[u64]>::to_vec).collect();
@@ -88,18 +88,18 @@ fn unknown(name: &str) -> PyErr {
 
 /// The result of the computation, waited for without the GIL. Ctrl-C does not wait for it: it ends by itself and is
 /// forgotten.
-fn wait<T: Send>(py: Python<'_>, mut told: Receiver<T>) -> PyResult<T> {
+fn wait<T: Send>(py: Python<'_>, mut receiver: Receiver<T>) -> PyResult<T> {
     loop {
         let answer;
-        (told, answer) = py.detach(move || {
-            let answer = told.recv_timeout(PACE);
-            (told, answer)
+        (receiver, answer) = py.detach(move || {
+            let answer = receiver.recv_timeout(PACE);
+            (receiver, answer)
         });
         match answer {
             Ok(answer) => return Ok(answer),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
             Err(RecvTimeoutError::Disconnected) => {
-                return Err(PyRuntimeError::new_err("the scheduler panicked; what it said stands above"));
+                return Err(PyRuntimeError::new_err("the scheduler panicked: its message is above"));
             }
         }
     }

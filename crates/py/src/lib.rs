@@ -100,12 +100,12 @@ impl PyExperiment {
         })
     }
 
-    /// What would be built, as JSON.
+    /// The network and traffic that would be built, as JSON.
     fn inspect(&self) -> String {
         inspect_request(&self.request).to_string()
     }
 
-    /// What the experiment's Linux hosts are to do, as JSON for the program inside their kernel.
+    /// The plan of the experiment's Linux hosts, as JSON for the program inside their kernel.
     fn linux_plan(&self) -> PyResult<String> {
         let spec = self.network().ok_or_else(|| error::to_python(firstlight_lab::LabError::NoLinuxHosts))?;
         let plan = plan(spec).map_err(error::to_python)?;

@@ -89,7 +89,7 @@ impl PyWindow {
     }
 }
 
-/// What a window's attribute is set to.
+/// The value that a window's attribute is set to.
 fn whole_packets(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     value.extract().map_err(|_| {
         let found = value.repr().map_or("?".into(), |repr| repr.to_string());
@@ -99,7 +99,7 @@ fn whole_packets(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u32> {
     })
 }
 
-/// What an ACK says to the sender.
+/// The information in an ACK for the sender.
 #[pyclass(name = "Ack", module = "firstlight", frozen, get_all)]
 pub(crate) struct PyAck {
     now_us: f64,
@@ -227,7 +227,7 @@ struct PythonController {
     instance: Py<PyAny>,
     methods: Methods,
     ecn: EcnUse,
-    /// What the controller does where the class has no method.
+    /// The controller's behaviour where the class has no method.
     reno: NewReno,
 }
 

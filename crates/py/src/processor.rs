@@ -1,5 +1,5 @@
-//! What this machine's kernel takes for what `[linux.cpu]` counts. Each number is the least of several repetitions:
-//! what disturbs a measurement only adds to it.
+//! Measures the costs of `[linux.cpu]` on this machine's kernel. Each number is the least of several repetitions, since
+//! disturbances only add to a measurement.
 
 #![expect(clippy::disallowed_types, reason = "it measures the machine, not a run")]
 
@@ -18,7 +18,7 @@ use std::time::Instant;
 
 /// How often each measurement is repeated.
 const REPETITIONS: usize = 20;
-/// What is done in one repetition.
+/// The operations of one repetition.
 const TIMES: u32 = 2000;
 /// Connections of two threads, each with a byte under way, so that neither thread waits for the other.
 const CONNECTIONS: usize = 10;

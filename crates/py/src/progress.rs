@@ -3,7 +3,7 @@
 use firstlight_lab::Done;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-// The wall clock decides how often Python is asked, nothing of the run.
+// The wall clock decides how often Python is called. The run does not depend on it.
 #[expect(clippy::disallowed_types, reason = "paces calls into Python; the run knows nothing of it")]
 type WallClock = std::time::Instant;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const PACE: Duration = Duration::from_millis(50);
 pub(crate) struct Watch {
     progress: Option<Py<PyAny>>,
     last: WallClock,
-    /// What stopped the run.
+    /// The Python exception that stopped the run.
     pub raised: Option<PyErr>,
 }
 

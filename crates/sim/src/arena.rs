@@ -10,7 +10,7 @@ pub(crate) struct Arena {
 }
 
 impl Arena {
-    /// A place for a packet, to be written there and then taken: what it holds is an old one.
+    /// A free record for a new packet, which the caller writes there and then takes. It still holds an old packet.
     #[inline]
     pub(crate) fn spare(&mut self) -> PacketId {
         match self.free.last() {
@@ -44,7 +44,7 @@ impl Arena {
         &mut self.packets[id.index()]
     }
 
-    /// A packet that may be needed soon, if there is one of that number.
+    /// The packet of that number, if there is one, as a hint for the processor's cache: it may be needed soon.
     #[inline]
     pub(crate) fn peek(&self, id: PacketId) -> Option<&Packet> {
         self.packets.get(id.index())

@@ -1,4 +1,4 @@
-//! Where packets can be watched: at the hosts' edge of the fabric.
+//! Captures packets at the hosts' edge of the fabric.
 
 use firstlight_net::{Direction, HostId, Packet};
 use firstlight_units::Time;

@@ -1,4 +1,4 @@
-//! What is measured of a fabric, and why a fabric or a world cannot be built.
+//! Configurations of what is measured on a fabric, and the errors of building a fabric or a world.
 
 pub use firstlight_net::fabric::*;
 
@@ -15,7 +15,7 @@ pub struct WatchConfig {
     pub every: Option<Span>,
 }
 
-/// What to measure of one pair of racks.
+/// The measurement of one pair of racks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MeterConfig {
     /// Source and destination.

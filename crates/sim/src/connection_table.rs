@@ -12,11 +12,11 @@ use firstlight_net::{HostId, Packet};
 use firstlight_transport::{Connection, Endpoint};
 use firstlight_units::Time;
 
-/// One end of an active flow: its connection, and what the world needs to know of it.
+/// One end of an active flow: its connection, and the world's state of it.
 #[derive(Debug)]
 pub(crate) struct FlowEnd {
     pub(crate) connection: Connection,
-    /// The bytes received, or acknowledged, at which the world has something to do; `u64::MAX` for none.
+    /// The bytes received, or acknowledged, at which the world must act; `u64::MAX` for none.
     pub(crate) goal: u64,
     pub(crate) host: HostId,
     pub(crate) flow: u32,
@@ -34,8 +34,8 @@ impl FlowEnd {
         bytes >= self.goal
     }
 
-    /// Sends what the connection has to send, as far as its host's interface has room, and returns when its timer is
-    /// due. `endpoint` is its number.
+    /// Sends the packets that the connection has to send, as far as its host's interface has room. Returns when the
+    /// connection's timer is due. `endpoint` is the number of the end.
     #[inline]
     pub(crate) fn transmit(
         &mut self,
@@ -54,7 +54,8 @@ impl FlowEnd {
         self.connection.poll_timeout()
     }
 
-    /// Records that the end has sent what it may. Apart, so that it costs nothing where nothing is recorded.
+    /// Records that the end has sent all that it may send. This is a function of its own so that it costs nothing where
+    /// nothing is recorded.
     #[cold]
     fn record(&self, endpoint: usize, recorder: &mut Recorder, sent: bool, now: Time) {
         if let Some(causes) = recorder.causes.as_mut().filter(|_| !sent && !self.waits) {
@@ -63,7 +64,7 @@ impl FlowEnd {
         self.settle(endpoint, recorder, now);
     }
 
-    /// Records how the end stands.
+    /// Records the state of the end.
     pub(crate) fn settle(&self, endpoint: usize, recorder: &mut Recorder, now: Time) {
         let flow = (!self.receives).then_some(self.flow);
         recorder.settle(endpoint, flow, self.connection.standing(), now);
@@ -106,13 +107,14 @@ impl FlowEnd {
         self.deadline(now)
     }
 
-    /// When the connection's timer is due. While it waits for room, what is due already waits as well.
+    /// When the connection's timer is due. While the connection waits for room, a timer that is already due waits as
+    /// well.
     pub(crate) fn deadline(&mut self, now: Time) -> Option<Time> {
         self.connection.poll_timeout().filter(|at| !self.waits || *at > now)
     }
 }
 
-/// Where an endpoint's connection is.
+/// The place of an endpoint's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot(u32);
 
@@ -147,7 +149,7 @@ impl ConnectionTable {
         self.ends.get(self.slots[endpoint].0 as usize)
     }
 
-    /// Whether this endpoint had a connection and has none any more.
+    /// Whether this endpoint's connection is over.
     pub(crate) fn is_over(&self, endpoint: usize) -> bool {
         self.slots[endpoint] == Slot::AFTER
     }

@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Imbalance {
     /// The port, or `fabric` for the whole.
     pub place: String,
-    /// What should be equal.
+    /// The identity: which two counts should be equal.
     pub identity: &'static str,
     /// The left side's count.
     pub left: u64,

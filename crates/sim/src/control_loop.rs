@@ -1,8 +1,8 @@
 //! The control loop of a hybrid fabric: estimate, schedule, execute, week after week (Etalon, NSDI'20, section 2.1).
 //!
-//! At the start of each week demand is estimated. The schedule for it is ready when the computation is over, and the
-//! fabric follows it from the end of that week on; a schedule that is not ready by then comes a week later. While a
-//! computation is under way, no other begins. The first week comes before any estimate.
+//! At the start of each week demand is estimated. Its schedule is ready when the computation is over, and the fabric
+//! uses it from the end of that week on. A schedule that is not ready at that time is used a week later. While a
+//! computation is running, no other begins. The first week has a schedule without an estimate.
 
 use crate::config::{ControlConfig, DemandSource};
 use crate::fabric::Fabric;
@@ -35,7 +35,7 @@ struct ForeseenWrite {
 }
 
 impl ControlLoop {
-    /// The loop of this fabric, if it has one, for flows that start at these moments.
+    /// The control loop of this fabric, if it has one. `flows` has each flow with the moment at which it starts.
     pub(crate) fn of(fabric: &mut Fabric, flows: &[(&FlowConfig, Time)], index: &EndpointIndex) -> Option<Self> {
         let hybrid = fabric.controlled()?;
         let config = hybrid.control.as_ref()?;

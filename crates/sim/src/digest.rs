@@ -1,4 +1,4 @@
-//! One number for a whole run: the same spec, seed and version give the same one on any machine.
+//! The digest of a run: the same spec, seed and version give the same number on any machine.
 //!
 //! Every packet that leaves the fabric or is lost in it is mixed in, with its time and place, in the order of events.
 //! Mixing is a folded 64 x 64 -> 128 bit multiplication (as in wyhash): not cryptographic, but every bit counts. A run
@@ -41,7 +41,8 @@ impl Digest {
             PacketEnd::Drop(queue) => queue as u64 + 1,
         };
         let [ends, numbers, rest] = p.digest_words();
-        // Packet fields first, apart from the state: only one multiplication waits for the one before it.
+        // The packet's fields are mixed first, without the state, so that only one multiplication depends on the packet
+        // before.
         let fields = fold(ends ^ K1, numbers ^ K0).wrapping_add(fold(rest ^ K0, (at.as_ps() ^ K1).wrapping_add(place)));
         self.0 = fold(self.0 ^ fields, K1);
     }

@@ -1,14 +1,14 @@
-//! The event set: which source has work when, earliest first.
+//! The event set: the time of each source's next event, earliest first.
 //!
 //! Each source (a port, a line's transmitter, a host's timer, the calendar) has at most one pending event. So an event
 //! is its source and its time, the order (time, kind, index) is total, and the set grows with the fabric, not with its
 //! traffic. A set of some sources is independent of all others: a run that is divided by switches would have one set
 //! for each part.
 //!
-//! It is a knock-out tournament (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1), in groups of four: every source has a leaf,
-//! every inner node holds the earliest of the four below it, and the root the earliest of all. A change plays the
-//! matches on one path again: as many steps as the tree is deep, each in one cache line, without a branch that data
-//! decide.
+//! The set is a tournament tree (Knuth, TAOCP vol. 3, 5.2.3 and 5.4.1) with four children per node: every source has a
+//! leaf, every inner node holds the earliest event of its four children, and the root the earliest of all. A change
+//! updates the nodes on one path: as many steps as the tree is deep, each in one cache line, without a branch that
+//! depends on data.
 
 use firstlight_net::PacketId;
 use firstlight_units::Time;
@@ -179,7 +179,7 @@ impl Rivals {
         self.source[which % 4] = event.source;
     }
 
-    /// The earliest event; of simultaneous ones the first source's.
+    /// The earliest event; of simultaneous events, that of the first source.
     #[inline]
     fn earliest(&self) -> PendingEvent {
         let [a, b, c, d] = self.at;

@@ -180,7 +180,7 @@ pub(crate) fn endpoint_at(first: &[u32], host: HostId, port: u16) -> Option<usiz
     (endpoint < first[host.index() + 1] as usize).then_some(endpoint)
 }
 
-/// Counts a flow's endpoints, or says what is wrong with the flow.
+/// Counts a flow's endpoints, or returns why the flow is invalid.
 fn count(flow: &FlowConfig, per_host: &mut [u32]) -> Result<(), String> {
     let hosts = per_host.len();
     for host in [flow.src, flow.dst] {

@@ -1,7 +1,7 @@
 //! The engine: a fabric stepped through discrete events, and the simulated hosts at its edge.
 //!
-//! [`Fabric`] is all that lies between the hosts; the owner of the clock steps it. [`World`] is its first driver:
-//! simulated TCP endpoints, run as fast as they can.
+//! [`Fabric`] is everything between the hosts; the owner of the clock steps it. [`World`] is its first driver:
+//! simulated TCP endpoints, run as fast as possible.
 
 mod arena;
 mod capture;

@@ -1,4 +1,4 @@
-//! What is measured of one pair of racks: latency and payload per network, overtakings, the folded series.
+//! Measures one pair of racks: latency and payload per network, overtakings, the folded series.
 //!
 //! Latency counts from arrival at the ToR's VOQ to arrival at the destination's ToR, data packets only, in the fabric's
 //! own time: Etalon's definition.

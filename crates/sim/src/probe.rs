@@ -132,7 +132,7 @@ impl ProbeSource {
         }
     }
 
-    /// A datagram has left the interface. Returns whether the program has waited for that, and may send now.
+    /// A datagram has left the interface. Returns whether the program has waited for this and may now send.
     pub(crate) fn on_left(&mut self) -> bool {
         if self.has_buffer() {
             self.unsent -= u64::from(self.config.size);
@@ -231,8 +231,8 @@ mod tests {
     fn bursts_follow_each_other() {
         assert!(probe(Some(2), &[(25, 1)]).is_ok());
         for (count, more) in [(Some(2), (24, 1)), (Some(2), (100, 0)), (None, (100, 1)), (Some(2), (0, 1))] {
-            let told = probe(count, &[more]).unwrap_err().to_string();
-            assert!(told.contains("is empty, or begins before the one before is over"), "{told}");
+            let error = probe(count, &[more]).unwrap_err().to_string();
+            assert!(error.contains("is empty, or begins before the one before is over"), "{error}");
         }
     }
 }

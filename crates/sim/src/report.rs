@@ -1,4 +1,4 @@
-//! What a fabric counted, as plain records. Times in them are the fabric's own (divided by the time scale).
+//! Reports of a fabric, as plain records. Their times are the fabric's own (divided by the time scale).
 
 use crate::conserve::Imbalance;
 use firstlight_circuits::RackId;
@@ -74,7 +74,7 @@ pub struct PortReport {
     pub marked: u64,
     /// Most packets that ever waited.
     pub peak_queue: u64,
-    /// Most bytes that a host's interface ever held with all that waits before it, where that is limited.
+    /// The most bytes that a host's interface and the stages before it held at one time, where that is limited.
     pub peak_bytes: Option<u64>,
     /// Transmissions begun: packet-hops.
     pub hops: u64,
@@ -175,14 +175,14 @@ pub struct Totals {
     pub hops: u64,
     /// Events carried out.
     pub events: u64,
-    /// Every identity that does not hold: empty on a sound run.
+    /// Every identity that does not hold: empty on a valid run.
     pub imbalances: Vec<Imbalance>,
 }
 
-/// What QCN did since the start of the run.
+/// QCN's counters since the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct QcnReport {
-    /// What all congestion points counted.
+    /// The sum of all congestion points' counters.
     pub sent: CongestionCounts,
     /// Notifications that arrived at their hosts' interfaces.
     pub received: u64,
@@ -213,14 +213,14 @@ pub struct RateSample {
     pub target: Rate,
 }
 
-/// What was recorded of a watched queue since [`crate::Fabric::reset_meter`].
+/// The record of a watched queue since [`crate::Fabric::reset_meter`].
 #[derive(Clone, Debug)]
 pub struct QueueReport {
     /// The port's name.
     pub name: String,
-    /// Its link's rate.
+    /// The rate of the port's link.
     pub rate: Rate,
-    /// What its link carries with each packet.
+    /// The framing that its link adds to each packet.
     pub framing: Framing,
     /// How long the queue was watched.
     pub elapsed: Span,
@@ -228,8 +228,8 @@ pub struct QueueReport {
     pub packets: u64,
     /// IP bytes of the packets that were queued.
     pub bytes: Bytes,
-    /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits: with strict
-    /// priorities, how long all that was unsent would last.
+    /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits. With strict
+    /// priorities it is the time that sending all unsent packets would have taken.
     pub waits: hdrhistogram::Histogram<u64>,
     /// The queue over time; empty unless samples were asked for.
     pub samples: Vec<QueueSample>,
@@ -246,7 +246,7 @@ pub struct QueueSample {
     pub bytes: Bytes,
 }
 
-/// What pauses did on a lossless fabric, since the start of the run.
+/// The pauses of a lossless fabric since the start of the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PauseReport {
     /// Every transmitter that leads to a switch, by class.
@@ -259,7 +259,7 @@ pub struct PauseReport {
     pub unrecorded: u64,
     /// Packets of lossless classes that were lost.
     pub lost: u64,
-    /// Circles of ports that can never go on, one of each class that has one.
+    /// Circles of ports that can never resume, at most one for each class.
     pub deadlocks: Vec<DeadlockReport>,
 }
 
@@ -329,11 +329,11 @@ pub struct DeadlockReport {
     pub ports: Vec<String>,
     /// When the last port of the circle was stopped.
     pub since: Span,
-    /// How many ports can never go on, including those behind the circle.
+    /// The number of ports that can never resume, including those behind the circle.
     pub stopped: usize,
 }
 
-/// What the meter recorded of its pair since [`crate::Fabric::reset_meter`].
+/// The meter's record of its pair since [`crate::Fabric::reset_meter`].
 #[derive(Clone, Debug)]
 pub struct MeterReport {
     /// How long the meter measured.

@@ -6,7 +6,7 @@ use firstlight_net::{FlowTuple, Packet, TcpFlags, TcpSegment};
 use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
-/// The in-order stream of one flow, put together from the packets that pass.
+/// The in-order stream of one flow, reassembled from the packets that pass.
 #[derive(Clone, Debug, Default)]
 struct SeenStream {
     /// In-order bytes so far; wrapped to 32 bits it is `next - first`.
@@ -112,7 +112,7 @@ impl Series {
         self.current.clear();
     }
 
-    /// Forgets all samples; the next whole fold counts again, or the present one if it begins now.
+    /// Discards all samples. The next whole fold counts again, or the present fold if it begins now.
     pub(crate) fn reset(&mut self, now: Time) {
         self.sums.fill((0.0, 0));
         self.repetitions = 0;

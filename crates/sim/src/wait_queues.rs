@@ -1,9 +1,9 @@
 //! Wait queues: senders that found their host's interface full block in a FIFO per host until it has room. They are
 //! connections, sources of datagrams, and the stack of an external host.
 //!
-//! The first of a queue has a turn of one packet when there is room, and goes to the end of the queue if it has more.
-//! While a sender waits the interface is full: room that a departing packet makes is for those in the queue, before
-//! anything else happens at that moment.
+//! When there is room, the first sender of a queue sends one packet, and goes to the end of the queue if it has more.
+//! While a sender waits, the interface is full: the room that a departing packet makes goes to the queue's senders
+//! before any other event of that moment.
 
 use firstlight_net::HostId;
 use std::collections::VecDeque;

@@ -47,7 +47,7 @@ pub struct World {
     /// Some probes have sockets with buffers.
     sockets_fill: bool,
     messages: MessageEngine,
-    /// When flows stop that never end, the last one first.
+    /// When flows without an end stop, the last one first.
     stops: Vec<(Time, usize)>,
     timers: EventSet,
     control: Option<Box<ControlLoop>>,
@@ -56,7 +56,7 @@ pub struct World {
     seed: u64,
     unfinished: usize,
     strays: u64,
-    /// It is recorded what releases the packets of external hosts.
+    /// Whether the causes that release external hosts' packets are recorded.
     follows: bool,
 }
 
@@ -228,8 +228,8 @@ impl World {
         self.flows[flow].reported.as_mut().expect("the world itself knows a simulated flow's state")
     }
 
-    /// Goes on from one moment at which hosts have something to do to the next, up to and at `until`, or until all is
-    /// finished if that is asked for.
+    /// Runs from one moment at which hosts have work to the next, up to and at `until`. With `until_finished` it stops
+    /// earlier if the world [is finished](World::is_finished) earlier.
     fn drive<X: ExternalHosts>(&mut self, until: Time, until_finished: bool, external: &mut X) {
         while !(until_finished && self.is_finished()) {
             self.step(external, until);
@@ -239,7 +239,7 @@ impl World {
         }
     }
 
-    /// Goes on to the next of these moments.
+    /// Runs to the next moment at which hosts have work.
     #[inline(always)]
     fn step<X: ExternalHosts>(&mut self, external: &mut X, until: Time) {
         self.now = self.fabric.run_to_exit(self.timers.next().map_or(until, |timer| timer.min(until)));
@@ -345,7 +345,7 @@ impl World {
         true
     }
 
-    /// Sends what a connection has to send, as far as there is room, and returns when its timer is due.
+    /// Sends the packets that a connection has to send, as far as there is room. Returns when its timer is due.
     fn transmit(&mut self, endpoint: usize) -> Option<Time> {
         self.connections.get_mut(endpoint)?.transmit(endpoint, &mut self.fabric, &mut self.wait_queues, self.now)
     }
@@ -384,8 +384,8 @@ impl World {
         self.timers.set(deadline, EventKind::Timer, endpoint);
     }
 
-    /// The flow whose sender is this endpoint connects and sends all that it has. External hosts do so by themselves:
-    /// here the write is only recorded.
+    /// The flow whose sender is this endpoint connects and sends all its bytes. External hosts do so by themselves: for
+    /// them only the write is recorded.
     fn start(&mut self, endpoint: usize) {
         let number = self.endpoints.flow_at(endpoint);
         let FlowConfig { size, stop, external, .. } = self.flows[number].config;
@@ -438,7 +438,7 @@ impl World {
         self.timers.set(self.notices.as_ref().map(|notices| notices.next()), EventKind::Notice, 0);
     }
 
-    /// The next flow has nothing more to send.
+    /// The next flow that stops has reached its stop time.
     fn on_stop(&mut self) {
         let (_, number) = self.stops.pop().expect("a stop is due");
         self.timers.set(self.stops.last().map(|stop| stop.0), EventKind::Stop, 0);
@@ -469,7 +469,7 @@ impl World {
         &self.fabric
     }
 
-    /// The fabric, to set what is measured.
+    /// The fabric, so that measurements can be set up.
     pub fn fabric_mut(&mut self) -> &mut Fabric {
         &mut self.fabric
     }

@@ -283,7 +283,7 @@ fn notifications_do_not_wait() {
     }
 }
 
-/// What three hosts send comes out in the order in which it would without a buffer.
+/// The packets of three hosts leave in the same order as without a buffer.
 #[test]
 fn a_host_s_exits_are_in_the_order_of_arrival() {
     let star = star(4, Cable::new(Rate::from_gbps(10), us(1))).unwrap();

@@ -40,7 +40,7 @@ fn run(config: &HybridConfig, flows: Vec<FlowConfig>, until: Span) -> World {
     world
 }
 
-/// What racks 0 and 1 were thought to have when each week was made, from the second week on.
+/// The estimated demand of racks 0 and 1 for each week, from the second week on.
 fn demands(world: &World) -> Vec<(u64, u64)> {
     let own = |circuit: &&CircuitReport| (circuit.src, circuit.dst) == (RackId(0), RackId(1));
     world.fabric().circuits().iter().filter(own).map(|circuit| (circuit.week, circuit.demand)).collect()
@@ -85,7 +85,7 @@ fn application_data_units_are_what_has_not_passed() {
     let size = 10_000_000;
     let world = run(&looped(DemandSource::Adu, Span::ZERO), vec![flow(Some(size), us(100))], us(40_000));
     let seen = demands(&world);
-    // What the second estimate lacks of the whole has passed the VOQ by then, in 300 us at 10 Gb/s at most.
+    // The bytes that the second estimate lacks have passed the VOQ before it, in at most 300 us at 10 Gb/s.
     let passed = size - seen[1].1;
     assert!((0..=375_000).contains(&passed) && passed > 50_000, "{passed}");
     assert!(seen.windows(2).skip(1).all(|pair| pair[0].1 >= pair[1].1), "it only falls");

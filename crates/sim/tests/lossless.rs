@@ -197,7 +197,7 @@ fn a_pause_is_told_back_to_its_root() {
 
 #[test]
 fn a_packet_for_an_idle_port_behind_a_pause_is_a_victim() {
-    // By turns to a slow host and to one that nobody else sends to.
+    // Packets go in turn to a slow host and to a host to which no other host sends.
     let sends: Vec<_> = (0..200).map(|n| (Time::ZERO, packet(0, 1 + (n % 2) as u16, 1500, n))).collect();
     let mut fabric = lossless(rates(&[10, 1, 10]), PfcConfig { xoff: bytes(15_000), ..PFC }, 0);
     drive(&mut fabric, &sends, at(us(3000)));
@@ -249,7 +249,7 @@ fn a_ring_that_turns_round_stops_for_ever_and_says_since_when() {
     assert_eq!(run(2, us(50_000)).0, left, "it stays so");
     assert_eq!(run(2, dead.since - ns(1)).1.deadlocks, []);
     assert_eq!(run(2, dead.since).1.deadlocks.len(), 1);
-    // One switch on, nobody waits for the next but one: all arrives.
+    // With destinations one switch away no switch waits for the next one: all packets arrive.
     let (left, free) = run(1, us(5000));
     assert_eq!((left.len(), free.deadlocks.len()), (2000, 0));
 }
@@ -406,13 +406,13 @@ proptest! {
             burst(src as u16, ((src + 2) % switches) as u16, count, at(ns(start)))
         });
         drive(&mut fabric, &in_order(all.collect()), at(ns(20_000)));
-        let mut told: Option<Span> = None;
+        let mut known: Option<Span> = None;
         for moment in 1..400 {
             let now = ns(20_000 + moment * step);
             drive(&mut fabric, &[], at(now));
             let found = fabric.pauses().expect("it is lossless").deadlocks.first().map(|dead| dead.since);
-            prop_assert!(told.is_none() || found == told, "{:?} and at {} {:?}", told, now, found);
-            told = found;
+            prop_assert!(known.is_none() || found == known, "{:?} and at {} {:?}", known, now, found);
+            known = found;
         }
     }
 }

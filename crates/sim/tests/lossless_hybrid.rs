@@ -89,7 +89,7 @@ const RESPONSE: Span = Span::from_ps(7_228_800);
 /// a headroom of 36,100.
 fn worst_host(phase: u64, buffer: Option<Bytes>) -> PauseReport {
     let mut config = dark(3, 2, Some(PfcConfig { xoff: bytes(45_000), buffer, response: Some(RESPONSE), ..PFC }));
-    // The VOQ stands nearly still. The other direction of host 0's link is full of what host 1 sends.
+    // The VOQ drains slowly. Host 1's packets fill the other direction of host 0's link.
     config.packet.rate = Rate::from_bps(1_000_000);
     report(&config, &[burst(0, 2, 40, at(us(50))), burst(1, 0, 60, at(ns(phase)))], at(us(400)))
 }
@@ -217,7 +217,7 @@ fn a_voq_that_shrinks_gives_its_bytes_back_and_its_losses_are_told() {
     assert_eq!(left.len() as u64 + report.lost, 60, "nobody waits for bytes that were dropped");
 }
 
-/// What a week of a random fabric is like.
+/// A week of a random fabric.
 fn week(racks: usize) -> impl Strategy<Value = Week> {
     let to = Just((0..racks as u16).collect::<Vec<_>>()).prop_shuffle();
     let day = (to, 10u64..60, 0u64..25).prop_map(move |(to, day, night)| {
@@ -288,7 +288,7 @@ fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
     traffic.iter().enumerate().map(number).filter(|(_, packet)| packet.src() != packet.dst()).collect()
 }
 
-/// What hosts' adapters need at least.
+/// The least buffer of hosts' adapters.
 fn headroom_of_hosts(report: &PauseReport) -> u64 {
     report.ports.iter().find(|port| port.name == "host0.port").expect("it can be paused").limits.headroom.get()
 }

@@ -258,7 +258,7 @@ fn jobs_add_up_and_tell_what_is_missing() {
 /// time.
 struct MessageProgram {
     engine: MessageEngine,
-    /// What comes next: when, the how many-th that was sent, on which flow.
+    /// The next message: its time, its position among those sent, and its flow.
     coming: BTreeSet<(u64, usize, usize)>,
     /// When the latest message of each flow comes, and when it sent its first.
     last: [u64; 12],

@@ -111,7 +111,7 @@ fn the_cause_is_the_port_that_most_of_the_account_waits_for() {
     assert!(report.causes.iter().all(|cause| cause.egress == "host2.port"), "{:?}", report.causes);
 }
 
-/// What a queue drops is in no account: it could never come out of it.
+/// A packet that a queue drops is in no account: it would never leave the account.
 #[test]
 fn a_drop_leaves_nothing_behind_in_an_account() {
     let limit = Discipline::packets(Some(3), None);

@@ -127,7 +127,7 @@ fn overtakers(left: &[Left], src: u16, dst: u16) -> (u64, Vec<u32>, Vec<u32>) {
     (ahead.len() as u64, numbers(ahead), numbers(rest))
 }
 
-/// What a capture saw.
+/// The packets of a capture.
 type TapedPackets = Vec<(Time, HostId, Direction, u32)>;
 
 struct Tape(Arc<Mutex<TapedPackets>>);

@@ -110,7 +110,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The queue stands about the set point, and the link is busy.
+/// The queue is near the set point, and the link is busy.
 #[test]
 fn one_sender_settles_at_the_rate_of_a_slower_port() {
     for (set_point, scale) in [(66_000, 1), (66_000, 20), (20_000, 1)] {

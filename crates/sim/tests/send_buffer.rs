@@ -8,8 +8,8 @@ use firstlight_net::pfc::PfcConfig;
 use firstlight_net::topology::{Cable, Graph, LeafSpine};
 use firstlight_net::{Direction, Discipline, HostId, PacerConfig, Packet};
 use firstlight_sim::{
-    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, InterfaceTables,
-    PortKind, PortReport, ProbeConfig, SwitchConfig, VoqConfig, World,
+    AdapterConfig, CaptureSink, Fabric, FlowConfig, GraphConfig, HybridConfig, InterfaceConfig, PortKind, PortReport,
+    ProbeConfig, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -91,7 +91,7 @@ fn room_is_told_when_the_last_bit_has_left() {
         fabric.inject(host, packet(0, 1, 1500, seq), Time::ZERO);
     }
     assert!(!fabric.has_room(host) && fabric.has_room(HostId(1)));
-    assert_eq!(fabric.departure(host), None, "it is told when it happens");
+    assert_eq!(fabric.departure(host), None, "it is reported when it happens");
     assert_eq!(fabric.run_to_exit(at(us(9))), at(ns(1200)));
     assert_eq!((fabric.poll_room(), fabric.poll_room()), (Some(host), None));
     assert!(fabric.has_room(host));
@@ -255,7 +255,7 @@ fn a_connection_waits_for_the_buffer_and_not_for_all_datagrams() {
     assert_eq!((late.sent, fresh.sent > at(us(50_000))), (at(ns(1200 * 4999)), true));
 }
 
-/// A fabric with what may stand between stack and wire.
+/// A fabric with the features that may delay packets between stack and wire.
 #[derive(Clone, Debug)]
 struct Case {
     hybrid: bool,
@@ -268,7 +268,7 @@ struct Case {
     scale: u32,
     flows: Vec<(u16, u16, u64)>,
     probes: Vec<(u16, u16, u64)>,
-    /// What each probe's socket holds.
+    /// The bytes in each probe's socket.
     socket: Option<u64>,
 }
 
@@ -301,14 +301,15 @@ fn case() -> impl Strategy<Value = Case> {
 impl Case {
     fn fabric(&self, buffer: Option<u64>) -> Fabric {
         let pacer = PacerConfig { chance: 1.0, ..PacerConfig::HULL };
-        let interface = InterfaceConfig {
+        let mut interface = InterfaceConfig {
             send_delay: self.send_delay,
             loss: if self.loss { 0.01 } else { 0.0 },
             stamps: ChainConfig::default(),
-            tables: InterfaceTables { pacer: self.pacer.then_some(pacer), qcn: self.qcn.then(nervous) },
             adapter: AdapterConfig { send_buffer: buffer.map(Bytes::new), ..AdapterConfig::default() },
             ..InterfaceConfig::default()
         };
+        interface.tables.pacer = self.pacer.then_some(pacer);
+        interface.tables.qcn = self.qcn.then(nervous);
         let pfc = self.pfc.then_some(PFC);
         let (seed, time_scale) = (1, self.scale);
         if self.hybrid {
@@ -347,7 +348,7 @@ impl Case {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// An interface holds less than its limit and one packet, whatever stands before it, and no sender waits without
+    /// An interface holds less than its limit and one packet, whatever features it has, and no sender waits without
     /// end.
     #[test]
     fn interfaces_hold_no_more_and_all_arrives(case in case(), buffer in prop_oneof![1u64..1500, 1500u64..40_000]) {

@@ -267,7 +267,7 @@ fn late_packets_of_a_flow_are_no_strays() {
     assert_eq!(world.flows()[1].bytes_received, 1000, "it begins all the same");
 }
 
-/// What a flow's ends counted stays when they are gone, and many short flows one after another each do their work.
+/// The counters of a flow's ends stay when the ends are removed, and each of many short flows in a row completes.
 #[test]
 fn flows_one_after_another() {
     let run = |slots: u64| {

@@ -47,7 +47,7 @@ pub enum Condition {
     ExactFlow,
     /// A workload sends datagrams.
     Datagrams,
-    /// There is a `[qcn]`.
+    /// The experiment has a `[qcn]`.
     Qcn,
     /// `measure.account` is on, for all flows or for some.
     Account,
@@ -111,7 +111,7 @@ impl fmt::Display for Condition {
     }
 }
 
-/// What decides the conditions of one experiment.
+/// The facts that decide the conditions of one experiment.
 pub(crate) struct Conditions<'a> {
     experiment: &'a Experiment,
     /// The congestion controls that connections may use.
@@ -128,7 +128,7 @@ pub(crate) struct Conditions<'a> {
 impl<'a> Conditions<'a> {
     pub fn of(experiment: &'a Experiment) -> Self {
         let programs = !experiment.program.is_empty();
-        // What each entry that has flows says of their congestion control and hosts.
+        // The congestion control and the kind of hosts of each entry that has flows.
         let flows = experiment.flows.iter().map(|flows| &flows.connections);
         let workloads = experiment.workload.iter().filter_map(|workload| workload.get().keys().connections());
         let entries: Vec<_> = flows.chain(workloads).collect();
@@ -218,8 +218,8 @@ impl<'a> Conditions<'a> {
     }
 }
 
-/// Checks that every key that is needed is there, and that every key that is there has an effect. `missing` and `idle`
-/// are what the walk has found of both.
+/// Checks that every needed key is given, and that every given key has an effect. `missing` and `idle` are the
+/// candidates that the walk has found.
 pub(crate) fn check(
     conditions: &Conditions<'_>,
     places: &Places,
@@ -227,7 +227,7 @@ pub(crate) fn check(
     mut idle: Vec<Problem>,
 ) -> Result<(), SpecError> {
     let experiment = conditions.experiment;
-    // Without the kind of fabric it is not known what the fabric needs.
+    // Without the kind of fabric, the keys that the fabric needs are not known.
     if missing.iter().all(|problem| !["fabric", "fabric.kind"].contains(&problem.key.as_str())) {
         conditions.missing(model::network(), "", places, &mut missing);
     }
@@ -248,7 +248,7 @@ impl Conditions<'_> {
             let absent = !places.has(&own) && !places.tables.contains_key(&own);
             let needed = key.without == Without::Needed && self.no_effect(key, path, places).is_none();
             match &key.shape {
-                // What is missing of a table that is not there are the keys that it must have.
+                // For a missing table, the missing keys are those that the table must have.
                 Shape::Table(table) if needed && absent => {
                     let keys = match &table.kind {
                         None => &table.variants[0].keys[..],
@@ -266,8 +266,8 @@ impl Conditions<'_> {
         }
     }
 
-    /// What is given and has no effect: one problem for each table that is idle as a whole, and for each key that is
-    /// idle in another.
+    /// Problems of tables and keys without effect: one for each table that has none as a whole, and one for each such
+    /// key of another table.
     fn idle(&self, places: &Places) -> Vec<Problem> {
         let mut problems: Vec<Problem> = vec![];
         for path in places.tables.keys().chain(places.keys.keys()) {

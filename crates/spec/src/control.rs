@@ -72,7 +72,7 @@ pub(crate) fn ecn_use(own: &[OwnConfig], name: CcName) -> Option<EcnUse> {
     Some(of_own.or_else(|| CcConfig::from_name(name.simulated()?))?.ecn())
 }
 
-/// What a kernel calls the controller.
+/// The controller's name in a kernel.
 pub(crate) fn kernel_name(name: CcName) -> Result<&'static str, String> {
     let name_text = name.as_str();
     name.linux().ok_or_else(|| {

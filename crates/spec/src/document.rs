@@ -34,7 +34,7 @@ pub(crate) struct TomlEntry {
     pub node: TomlNode,
 }
 
-/// Where something was written.
+/// A place in the file or among the overrides.
 #[derive(Clone, Debug)]
 pub(crate) enum Origin {
     /// Byte offset in the experiment's file.
@@ -43,7 +43,7 @@ pub(crate) enum Origin {
     Set(String),
 }
 
-/// The parsed file with what is needed to name places in it.
+/// The parsed file, with the line starts and names that are needed to report places in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Document {
     pub path: String,
@@ -90,7 +90,7 @@ impl Document {
         }
     }
 
-    /// The place of a byte offset; the file as a whole without one.
+    /// The place of a byte offset; without an offset, the file as a whole.
     pub fn place(&self, offset: Option<usize>) -> ProblemPlace {
         let Some(offset) = offset else { return ProblemPlace::File { path: self.path.clone() } };
         let offset = offset.min(self.text.len());
@@ -101,7 +101,7 @@ impl Document {
 }
 
 impl TomlValue {
-    /// What it is, in words.
+    /// The type of the value, in words.
     pub fn describe(&self) -> String {
         match self {
             TomlValue::Text(text) => format!("the text \"{text}\""),
@@ -142,7 +142,7 @@ impl TomlValue {
     }
 }
 
-/// Key, place and text of what no tree can hold.
+/// Keys that a tree cannot hold, each with its place and the text of the problem.
 type Refused = (String, Range<usize>, String);
 
 fn convert_table(table: &DeTable<'_>, path: &str) -> Result<Vec<TomlEntry>, Refused> {

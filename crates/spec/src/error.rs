@@ -1,8 +1,8 @@
-//! What is wrong with an experiment: each problem names key, place, what is wrong and what would be right.
+//! Problems of an experiment. Each names the key and its place, says what is wrong and what would be right.
 
 use std::fmt;
 
-/// Where a problem is.
+/// The place of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ProblemPlace {
     /// The problem is in the file, at a line and a column.
@@ -38,12 +38,12 @@ impl fmt::Display for ProblemPlace {
     }
 }
 
-/// One thing that is wrong.
+/// One problem of an experiment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The key's path; empty when the file is no TOML at all.
+    /// The key's path; empty if the file is not TOML.
     pub key: String,
-    /// Where the problem is.
+    /// The place of the problem.
     pub place: ProblemPlace,
     /// What is wrong and what would be right.
     pub problem: String,
@@ -62,7 +62,7 @@ impl fmt::Display for Problem {
 /// Problems that a message names, at most.
 pub(crate) const MOST_PROBLEMS: usize = 100;
 
-/// Characters of a part of a message, and those that are left at each end of a longer one.
+/// The most characters of a part of a message, and the characters that are kept at each end of a longer part.
 const LONGEST: usize = 2000;
 const KEPT: usize = 400;
 
@@ -74,7 +74,7 @@ fn misleads(c: char) -> bool {
     c.is_control() || is_invisible
 }
 
-/// A text on one line: such characters are escaped, and what is too long to be read is left out in the middle.
+/// A text on one line: control characters are escaped, and the middle of a text that is too long is left out.
 fn shown(text: &str) -> String {
     let escaped: String = match text.contains(misleads) {
         true => text.chars().map(|c| if misleads(c) { c.escape_default().to_string() } else { c.into() }).collect(),
@@ -88,7 +88,7 @@ fn shown(text: &str) -> String {
     format!("{} ... {}", start.collect::<String>(), end.collect::<String>())
 }
 
-/// Why an experiment cannot be read: at least one problem, all of the same stage of reading.
+/// The reasons why an experiment cannot be read: at least one problem, all of the same stage of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpecError {
     /// The problems, in the order of the file where they have one.

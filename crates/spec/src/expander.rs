@@ -1,5 +1,4 @@
-//! From the entries that ask for flows to one record for each connection: what `[[flows]]` and workloads have in
-//! common.
+//! The common part of `[[flows]]` and workloads: it makes one record for each connection of an entry.
 
 use crate::control::ConnectionControl;
 use crate::error::{Problem, SpecError};
@@ -86,7 +85,7 @@ impl Flow {
     }
 }
 
-/// All that is sent without a program.
+/// All traffic except that of programs.
 #[derive(Default)]
 pub(crate) struct Traffic {
     pub flows: Vec<Flow>,
@@ -130,7 +129,7 @@ pub(crate) fn expand(
     if problems.is_empty() {
         problems.extend(crowded(places, &traffic.flows, directory.rates.len()));
     }
-    // What is wrong at the top is wrong for each entry.
+    // An error in a key at the top of the file is an error of each entry.
     problems.dedup();
     all_or(problems).map(|()| traffic)
 }
@@ -154,7 +153,7 @@ fn crowded(places: &Places, flows: &[Flow], hosts: usize) -> Option<Problem> {
     None
 }
 
-/// What the expansion of one entry needs of the experiment.
+/// The parts of the experiment that the expansion of one entry needs.
 pub(crate) struct Expander<'a> {
     pub experiment: &'a Experiment,
     places: &'a Places,
@@ -186,12 +185,12 @@ impl Expander<'_> {
         self.problem(key, format!("missing: write for example {key} = {example} in [[workload]]"))
     }
 
-    /// A file that a key names, relative to the experiment's folder: its path, and what it holds.
+    /// Reads a text file that a key names, relative to the experiment's folder. Returns its path and its content.
     pub fn read_file(&self, key: &str, name: &str) -> Result<(String, String), Box<Problem>> {
         self.places.read_file(&self.path(key), name).map_err(Box::new)
     }
 
-    /// A file that a key names and that need not be a text: its path, and what it holds.
+    /// Reads a file that a key names and that need not be a text. Returns its path and its content.
     pub fn read_bytes(&self, key: &str, name: &str) -> Result<(String, Vec<u8>), Box<Problem>> {
         self.places.read_bytes(&self.path(key), name).map_err(Box::new)
     }
@@ -207,7 +206,7 @@ impl Expander<'_> {
         self.places.text(&self.path(key), file, bytes).map_err(Box::new)
     }
 
-    /// What is wrong with a file that a key names, at its place there.
+    /// The problem of a file that a key names, at its place in that file.
     pub fn imported(&self, key: &str, error: ImportError) -> Box<Problem> {
         Box::new(self.places.imported(&self.path(key), error))
     }

@@ -1,6 +1,6 @@
-//! What `[tcp]` and the controllers' tables mean to a Linux kernel: settings of its network namespaces, attributes of
-//! routes, parameters of modules and of our driver. Only what an experiment gives explicitly is set; the rest is the
-//! kernel's own.
+//! Translates `[tcp]` and the controllers' tables to a Linux kernel: sysctls of its network namespaces, attributes of
+//! routes, parameters of modules and of our driver. Only keys that an experiment gives are set; the others keep the
+//! kernel's defaults.
 
 use crate::error::Problem;
 use crate::host_kind::DefaultHosts;
@@ -19,16 +19,16 @@ const UNTUNED_BUFFER: u64 = 131_072;
 /// Headers of IP and TCP in a packet, with timestamps.
 const HEADERS: u64 = 52;
 
-/// What is set on every Linux host: nothing of an earlier connection's end is used by a later one, and buffers are what
-/// a kernel with ample memory gives itself, however little this one has.
+/// The sysctls of every Linux host: a connection uses no metrics that an earlier one has saved, and buffers have the
+/// sizes that a kernel with ample memory chooses, however little memory this one has.
 const ALWAYS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
 ];
 
-/// What keys are to a Linux kernel, where an experiment gives them: for the reference, which has a sentence of it for
-/// each key of `[tcp]`.
+/// The meaning of keys on a Linux kernel, where an experiment gives them. The reference has this sentence for each key
+/// of `[tcp]`.
 pub(crate) const MEANINGS: [(&str, &str); 26] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),

@@ -6,7 +6,7 @@ use std::path::Path;
 
 /// The most directories below each other in a module's directory.
 const DEEPEST: usize = 8;
-/// What a kernel's build reads first in a module's directory.
+/// The files that a kernel's build reads first in a module's directory.
 const BUILD_FILES: [&str; 2] = ["Kbuild", "Makefile"];
 
 /// A module's directory, a built module, or a patch.
@@ -14,7 +14,7 @@ const BUILD_FILES: [&str; 2] = ["Kbuild", "Makefile"];
 pub struct KernelCode {
     /// Place and name of the key, as messages begin with them.
     pub place: String,
-    /// What the experiment calls the file or directory.
+    /// The name of the file or directory in the experiment.
     pub name: String,
     /// The path of the file or directory.
     pub path: String,
@@ -77,7 +77,7 @@ fn code(key: &str, name: &str, path: &Path, sources: Vec<String>, places: &Place
     KernelCode { place, name: name.into(), path: path.display().to_string(), sources }
 }
 
-/// Adds the sources in a directory, and in those below it, to `found`. What a build leaves there is not one.
+/// Adds the sources in a directory, and in those below it, to `found`. Files that a build leaves there are no sources.
 fn list(folder: &Path, inside: &str, deepest: usize, found: &mut Vec<String>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

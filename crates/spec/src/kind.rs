@@ -1,16 +1,16 @@
-//! What the value of a key is: its type, range and form, and the check of a value against them.
+//! The kind of a key's value: its type, range and form, and the check of a value against them.
 
 use crate::document::{Origin, TomlNode, TomlValue};
 use crate::text_form::Format;
 use firstlight_formats::nearest;
 use serde_json::{Value as Json, json};
 
-/// What a value is, as the schema has it.
+/// The type of a value in the schema.
 #[derive(Clone, Debug)]
 pub struct Kind {
     /// The type of the value, with its range.
     pub class: Class,
-    /// What it is, for messages: `a time`.
+    /// The name of the type in messages: `a time`.
     pub what: String,
     /// An example, as TOML writes it.
     pub example: String,
@@ -31,7 +31,7 @@ pub enum Class {
         least: u64,
         /// The largest value.
         most: u64,
-        /// What is counted; may be empty.
+        /// The items that the number counts; may be empty.
         of: String,
     },
     /// A number.
@@ -45,7 +45,7 @@ pub enum Class {
     },
     /// A list with a least and a largest number of values.
     List {
-        /// What each of them is.
+        /// The kind of each item.
         item: Box<Kind>,
         /// The smallest number of values.
         least: usize,
@@ -56,14 +56,14 @@ pub enum Class {
     Either(Vec<Kind>),
 }
 
-/// The form of a text, and the range of what it says.
+/// The form of a text, and the range of the quantity that it states.
 #[derive(Clone, Debug)]
 pub struct TextForm {
     /// The form.
     pub format: &'static Format,
     /// The smallest value.
     pub least: Option<String>,
-    /// It must be larger than this.
+    /// The value must be larger than this.
     pub above: Option<String>,
     /// The largest value.
     pub most: Option<String>,
@@ -101,7 +101,7 @@ impl Kind {
         if let (TomlValue::Text(text), Origin::Set(_), false) = (&node.value, &node.origin, self.is_textual())
             && let Some(value) = TomlValue::parse(text.trim(), &node.origin)
         {
-            // A name that looks like a number is one of the texts that the value can also be.
+            // A name that looks like a number is a valid text if the value can also be a text.
             return self.check_value(&value).or_else(|problem| self.check_value(&node.value).map_err(|_| problem));
         }
         self.check_value(&node.value).map_err(|problem| {
@@ -273,7 +273,7 @@ fn unquoted(text: &str) -> Option<&str> {
     inner('"').or_else(|| inner('\''))
 }
 
-/// What else a value can be.
+/// The other kinds that a value can have.
 fn other_than(kind: &Kind, kinds: &[Kind]) -> String {
     let others = kinds.iter().filter(|other| !std::ptr::eq(*other, kind));
     others.map(|other| other.what.as_str()).collect::<Vec<_>>().join(" or ")
@@ -297,7 +297,7 @@ fn names(schema: &Json) -> Option<Vec<(String, String)>> {
     let mut names = vec![];
     for constant in constants {
         match constant["enum"].as_array() {
-            // Names without a text of their own are one entry.
+            // Names without a description are one entry.
             Some(several) => names.extend(several.iter().filter_map(Json::as_str).map(|n| (n.into(), String::new()))),
             None => names.push((text(constant, "const"), text(constant, "description"))),
         }

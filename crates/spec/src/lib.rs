@@ -1,5 +1,5 @@
-//! An experiment's keys: what a file can say, and the experiment as a checked value. Everything that can be wrong with
-//! a file is found here, before anything is built.
+//! An experiment's keys, and the experiment as a checked value. Every error of a file is found here, before anything is
+//! built.
 //!
 //! A key is defined once, on a field of its table's struct ([`tables`], [`workload`](WorkloadTable), and the
 //! configurations of algorithms in their own crates). From these structs comes the JSON Schema ([`schema()`]), from the
@@ -7,8 +7,8 @@
 //!
 //! Reading goes in stages; each reports all that it finds, with its place, before the next begins: TOML with the places
 //! of its keys (`document`), overrides laid over it, one walk along the schema (`walk`), conditions under which keys
-//! have an effect (`conditions`), what tables find wrong with themselves and rules between tables (`rules`), then the
-//! network and all that is sent over it.
+//! have an effect (`conditions`), checks within each table and rules between tables (`rules`), then the network, and
+//! the flows, workloads and programs on it.
 
 mod accounted;
 mod conditions;
@@ -77,7 +77,7 @@ use std::path::Path;
 use tables::{ChainExperiment, Experiment, expand_programs};
 use walk::Walked;
 
-/// What a file asks for.
+/// The kind of run that a file describes.
 #[derive(Clone, Debug)]
 pub enum Request {
     /// An experiment on a network.
@@ -114,7 +114,7 @@ pub struct Spec {
     pub network: Network,
     /// Hosts in each rack; all of them where there are no racks.
     pub hosts_per_rack: usize,
-    /// What the network's file has that is not modelled.
+    /// Notes on parts of the network's file that are not modelled.
     pub notes: Vec<String>,
     /// The files that were read besides the experiment's own: the name that it has for each, and its path.
     pub inputs: BTreeMap<String, String>,
@@ -124,7 +124,7 @@ pub struct Spec {
     pub workloads: Vec<ExpandedWorkload>,
     /// Packets at a constant rate, without TCP.
     pub probes: Vec<Probe>,
-    /// What the flows that carry messages send, and which messages depend on which.
+    /// The messages of the flows that carry messages, with their dependencies.
     pub messages: Messages,
     /// The jobs of messages, by number.
     pub jobs: Vec<Job>,

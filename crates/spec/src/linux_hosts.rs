@@ -1,4 +1,4 @@
-//! The Linux hosts of an experiment: which there are, what is set on each, and the programs on them.
+//! The Linux hosts of an experiment, with the settings of each and the programs on them.
 
 use crate::conditions::Conditions;
 use crate::control::{by_own_clock, kernel_name};
@@ -50,7 +50,7 @@ pub struct Linux {
     pub writable: Vec<PathBuf>,
     /// Parameters of the kernel's parts.
     pub parameters: Vec<Parameter>,
-    /// What runs on the hosts.
+    /// The programs on the hosts.
     pub programs: Vec<Program>,
 }
 
@@ -136,7 +136,8 @@ pub(crate) fn expand(
     let links: Vec<usize> = all.filter(|link| taking_part.contains(&directory.owner(*link))).collect();
     taking_part.extend(links);
 
-    // What each host's connections may use: its flows' controls, and its default one where programs are.
+    // The congestion controls that each host's connections may use: those of its flows and, where programs run, the
+    // host's default.
     let mut used: BTreeMap<usize, BTreeSet<&'static str>> = BTreeMap::new();
     for flow in linux_flows() {
         for end in [flow.src, flow.dst] {
@@ -180,14 +181,14 @@ pub(crate) fn expand(
     Ok(Some(Linux { dilated, cores, tick, ipv6, hosts, modules, own_modules, patches, writable, parameters, programs }))
 }
 
-/// What the controller that Linux calls `name` needs on a host.
+/// The needs, on a host, of the controller that Linux calls `name`.
 fn control(experiment: &Experiment, directory: &HostDirectory, host: usize, name: &str) -> Option<LinuxControl> {
     let rate = by_own_clock(experiment, directory.rates[host]);
     experiment.cc.on_link(rate, experiment.hosts.mtu).linux(name)
 }
 
-/// What the controllers in use need, by host; and the problem with those that need different things on different
-/// hosts, since a module has its parameters once.
+/// The needs of the controllers in use, by host. A problem is added where a controller has different needs on different
+/// hosts, since a module has one set of parameters.
 fn controls(
     experiment: &Experiment,
     places: &Places,
@@ -211,7 +212,7 @@ fn controls(
     (found.into_values().collect(), problems)
 }
 
-/// What is set on hosts.
+/// The settings of hosts.
 struct HostSettings<'a> {
     experiment: &'a Experiment,
     places: &'a Places,

@@ -1,5 +1,5 @@
-//! The tables and keys of an experiment, read from its JSON Schema once: what the walk, the reference and the resolved
-//! experiment go by.
+//! The tables and keys of an experiment, read from its JSON Schema once. The walk, the reference and the resolved
+//! experiment use them.
 
 use crate::conditions::Condition;
 use crate::kind::Kind;
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 /// A table.
 #[derive(Clone, Debug)]
 pub struct SchemaTable {
-    /// What the table is.
+    /// The description of the table.
     pub doc: String,
     /// The key `kind`, if the table has it.
     pub kind: Option<Box<Key>>,
@@ -24,7 +24,7 @@ pub struct SchemaTable {
 pub struct Variant {
     /// The kind; `None` for a table without `kind`.
     pub kind: Option<String>,
-    /// What the kind is.
+    /// The description of the kind.
     pub doc: String,
     /// The keys but `kind`, in the order of the reference.
     pub keys: Vec<Key>,
@@ -35,17 +35,17 @@ pub struct Variant {
 pub struct Key {
     /// The name of the key.
     pub name: String,
-    /// What the key does.
+    /// The description of the key.
     pub doc: String,
-    /// What its value is.
+    /// The kind of its value.
     pub shape: Shape,
     /// When the key has an effect.
     pub when: Option<When>,
-    /// What holds without the key.
+    /// The default.
     pub without: Without,
 }
 
-/// What the value of a key is.
+/// The kinds that the value of a key can have.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// A value.
@@ -67,16 +67,16 @@ pub enum When {
     With(String),
 }
 
-/// What holds when a key is not given.
+/// The effect of leaving a key out.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Without {
     /// The key must be given.
     Required,
     /// The key must be given where its condition holds.
     Needed,
-    /// This value holds.
+    /// The key has this value.
     Value(Json),
-    /// There is no value. The text says what that means; it is empty where the key's own text says it.
+    /// The key has no value. The text describes the effect; it is empty where the key's description has it.
     Nothing(String),
 }
 
@@ -276,8 +276,8 @@ pub(crate) fn key_at(path: &str) -> Option<&'static Key> {
     }
 }
 
-/// What the values of the key at `path` are, one for each kind of its table that has it; `None` if there is no such
-/// key.
+/// The kinds of the values of the key at `path`, one for each kind of its table that has the key; `None` if there is no
+/// such key.
 pub(crate) fn find(path: &str) -> Option<&'static [&'static Kind]> {
     static KINDS: OnceLock<BTreeMap<String, Vec<&'static Kind>>> = OnceLock::new();
     let kinds = KINDS.get_or_init(|| {

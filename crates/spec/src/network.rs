@@ -22,12 +22,12 @@ pub enum Network {
     Hybrid(Box<HybridConfig>),
 }
 
-/// A network, with what its file says besides.
+/// A network from a file, with notes on the file.
 pub(crate) struct ImportedNetwork {
     pub network: Network,
     /// The number by which lists of flows call each host, ascending.
     pub host_numbers: Vec<u32>,
-    /// What the file has that is not modelled.
+    /// Notes on parts of the file that are not modelled.
     pub notes: Vec<String>,
 }
 
@@ -73,7 +73,7 @@ impl Network {
         }
     }
 
-    /// What the hosts do to packets between their TCP and their links.
+    /// The configuration of the hosts' interfaces, between their TCP and their links.
     pub fn interface(&self) -> &InterfaceConfig {
         match self {
             Network::Graph(graph) => &graph.interface,
@@ -155,7 +155,7 @@ fn jitter(table: &JitterTable, places: &Places) -> Result<Jitter, SpecError> {
     })
 }
 
-/// A network from a file, and what the file has besides.
+/// Reads a network from a file, with notes on the file.
 fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Result<ImportedNetwork, SpecError> {
     const KEY: &str = "fabric.file";
     let (path, text) = places.read_file(KEY, &fabric.file)?;
@@ -179,7 +179,7 @@ fn from_file(experiment: &Experiment, places: &Places, fabric: &GraphFile) -> Re
     Ok(ImportedNetwork { network, host_numbers, notes })
 }
 
-/// What numbers further links have.
+/// The numbers of further links.
 fn further_links(path: &str, topology: &Topology) -> Option<String> {
     let first = topology.further().first()?;
     let number = topology.hosts() - topology.further().len();

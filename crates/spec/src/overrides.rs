@@ -1,6 +1,6 @@
 //! Overrides of an experiment's keys: `--set voq.large=50`, or a dictionary from Python.
 //!
-//! They are laid over the file's tree before anything is checked, so that an override can mend what the file alone
+//! Overrides are laid over the file's tree before anything is checked, so that an override can mend what the file alone
 //! would get wrong. A text stays a text here; where its key wants a number, a flag or a list it is read as TOML.
 
 use crate::document::{Document, Origin, TomlEntry, TomlNode, TomlValue};

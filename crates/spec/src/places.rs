@@ -1,4 +1,4 @@
-//! Where the keys of an experiment stand, which of them are given, and the files that they name.
+//! The places of an experiment's keys, which of them are given, and the files that they name.
 
 use crate::document::{Document, Origin};
 use crate::error::{Problem, ProblemPlace, SpecError};
@@ -18,9 +18,9 @@ const LARGEST: u64 = 1 << 28;
 #[derive(Debug)]
 pub(crate) struct Places {
     pub document: Document,
-    /// Where the value of each key stands, by the key's path: `flows.0.cc`.
+    /// The place of each key's value, by the key's path: `flows.0.cc`.
     pub keys: BTreeMap<String, Origin>,
-    /// Where each table stands, by its path, even if it is empty.
+    /// The place of each table, by its path, even if the table is empty.
     pub tables: BTreeMap<String, Origin>,
     /// The files that were read: the name that the experiment has for each, and its path.
     inputs: RefCell<BTreeMap<String, String>>,
@@ -40,14 +40,14 @@ impl Places {
         Places { document, keys, tables, inputs: RefCell::default(), own, kernel_code }
     }
 
-    /// Whether `name` may be a congestion control of a module or patch of the user's: the kernel alone knows.
+    /// Whether `name` may be a congestion control of the user's module or patch. Only the kernel can tell.
     pub fn kernel_controller(&self, name: &str) -> bool {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
         self.kernel_code && (1..=LONGEST_CONTROL).contains(&name.len()) && name.bytes().all(fits)
     }
 
-    /// Whether `name` is a user's own congestion control: one that came with the experiment, or a shared object, which
-    /// is loaded when it is first named. An error says what is wrong with that file.
+    /// Whether `name` is a user's own congestion control: a Python class that came with the experiment, or a shared
+    /// object, which is loaded when it is first named. An error is the text of that file's problem.
     pub fn own_controller(&mut self, name: &str) -> Option<Result<(), String>> {
         if self.own.iter().any(|own| own.name() == name) {
             return Some(Ok(()));
@@ -107,7 +107,7 @@ impl Places {
         self.problem(&model::join(table, &error.key), error.problem)
     }
 
-    /// Where the value at `path` stands; else the nearest table around it; else the file.
+    /// The place of the value at `path`; if it is not given, that of the nearest table around it, or else the file.
     pub fn place(&self, path: &str) -> ProblemPlace {
         if let Some(origin) = self.keys.get(path) {
             return self.document.place_of(origin);
@@ -122,14 +122,15 @@ impl Places {
         self.document.place(None)
     }
 
-    /// Reads a file that the key at `path` names, relative to the experiment's folder: its path, and what it holds.
+    /// Reads a text file that the key at `path` names, relative to the experiment's folder. Returns its path and its
+    /// content.
     pub fn read_file(&self, path: &str, name: &str) -> Result<(String, String), Problem> {
         let (file, bytes) = self.read_bytes(path, name)?;
         let text = self.text(path, &file, bytes)?;
         Ok((file, text))
     }
 
-    /// Reads a file that need not be a text: its path, and what it holds.
+    /// Reads a file that need not be a text. Returns its path and its content.
     pub fn read_bytes(&self, path: &str, name: &str) -> Result<(String, Vec<u8>), Problem> {
         let file = self.file(name);
         let bytes = read(&file).map_err(|error| self.unreadable(path, &file.display().to_string(), &error))?;
@@ -162,7 +163,7 @@ impl Places {
         self.problem(path, format!("cannot read {file}: {error}"))
     }
 
-    /// What is wrong with a file that the key at `key` names, at its place there.
+    /// The problem of a file that the key at `key` names, at its place in that file.
     pub fn imported(&self, key: &str, error: ImportError) -> Problem {
         let ImportError { file: path, line, column, problem } = error;
         Problem { key: key.into(), place: ProblemPlace::Line { path, line, column }, problem }

@@ -74,7 +74,7 @@ impl Page {
         self.paragraph(&format!("{doc}{}", condition(when)));
     }
 
-    /// Which congestion controls there are on which hosts.
+    /// The congestion controls of each kind of hosts.
     fn congestion_controls(&mut self) {
         self.heading(
             "Congestion controls",

@@ -3,7 +3,7 @@
 /// The old path of each key and its path now; `*` stands for an index of a list.
 const RENAMED: &[(&str, &str)] = &[];
 
-/// What the key at `path` is called now, if it had that name once.
+/// The present path of a key that was once called `path`, if there is one.
 pub(crate) fn now(path: &str) -> Option<&'static str> {
     let steps = path.split('.').map(|step| if step.bytes().all(|b| b.is_ascii_digit()) { "*" } else { step });
     let pattern = steps.collect::<Vec<_>>().join(".");

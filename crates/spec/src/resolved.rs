@@ -32,7 +32,7 @@ pub(crate) fn chain(experiment: &ChainExperiment, name: &str) -> Json {
     json
 }
 
-/// Takes out what has no effect or no value.
+/// Removes keys without effect and keys without a value.
 struct Prune<'a> {
     conditions: &'a Conditions<'a>,
     places: &'a Places,

@@ -66,7 +66,7 @@ impl Transform for AsToml {
     }
 }
 
-/// `null`, which stands for a key that is absent, leaves the types.
+/// Removes `null`, which stands for an absent key, from the types.
 fn remove_null(keywords: &mut Map<String, Json>) {
     if let Some(Json::Array(types)) = keywords.get_mut("type") {
         types.retain(|name| name != "null");

@@ -12,11 +12,11 @@ use std::str::FromStr;
 pub struct Format {
     /// The name, as schemas have it in `format`.
     pub name: &'static str,
-    /// What a text of this form is, for messages.
+    /// The name of a text of this form in messages.
     pub what: &'static str,
-    /// What to say where a quantity must be more than nothing; empty for what is no quantity.
+    /// The message for a quantity that must be above zero; empty for forms that are no quantities.
     pub zero: &'static str,
-    /// Reads a text: its place in the order of all such texts, for ranges, or what is wrong with it.
+    /// Reads a text. Returns its position in the order of all such texts, for ranges, or the text's problem.
     pub parse: fn(&str) -> Result<u64, String>,
 }
 
@@ -36,7 +36,7 @@ const FORMATS: &[Format] = &[
     Format {
         name: "size",
         what: "a size",
-        zero: "must be more than nothing",
+        zero: "must be above zero",
         parse: |text| read::<Bytes>(text).map(Bytes::get),
     },
     plain("hosts", "hosts", |text| read::<HostName>(text).map(|_| 0)),

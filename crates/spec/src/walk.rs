@@ -11,9 +11,9 @@ use firstlight_formats::nearest;
 use firstlight_transport::cc::{CcName, OwnConfig};
 use serde_json::{Map, Value as Json, json};
 
-/// What the walk makes of a document that has no unknown key and no value of a wrong type.
+/// The result of the walk over a document that has no unknown key and no value of a wrong type.
 pub(crate) struct Walked {
-    /// The experiment as JSON. A missing key has an example, so that the experiment can be read for what else is wrong.
+    /// The experiment as JSON. A missing key has an example, so that the experiment can be checked for other problems.
     pub json: Json,
     /// The keys to sweep with their values.
     pub sweep: Vec<(String, Vec<Json>)>,
@@ -136,7 +136,7 @@ impl SchemaWalk {
         found.map_err(|problem| self.wrong(path, &node.origin, format!("{problem}{or_own}"))).ok()
     }
 
-    /// What a value is, or what is wrong with it by itself.
+    /// The value as JSON, or its problem.
     fn check(&self, kind: &Kind, node: &TomlNode) -> Result<Json, String> {
         kind.check(node).or_else(|problem| match &node.value {
             TomlValue::Text(name) if kind.what == CcName::WHAT && self.places.kernel_controller(name) => {
@@ -177,7 +177,7 @@ impl SchemaWalk {
         Some(json)
     }
 
-    /// Without a kind nothing is known of the other keys but whether any kind has them.
+    /// Without a kind, the check of the other keys is whether any kind has them.
     fn without_kind(&mut self, table: &SchemaTable, entries: &[TomlEntry], path: &str) -> Option<Json> {
         for entry in entries {
             let path = join(path, &entry.name);
@@ -263,7 +263,7 @@ fn example(key: &Key) -> Json {
     }
 }
 
-/// A table with nothing but what it must have.
+/// A table with its required keys only.
 fn example_of(table: &SchemaTable) -> Json {
     let variant = &table.variants[0];
     let required = variant.keys.iter().filter(|key| key.without == Without::Required);
@@ -272,7 +272,7 @@ fn example_of(table: &SchemaTable) -> Json {
     Json::Object(json)
 }
 
-/// What to say of a key that its table does not have, of this variant where that is known.
+/// The message for a key that its table does not have, of this variant where that is known.
 fn unknown(path: &str, table: &SchemaTable, variant: Option<&Variant>) -> String {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
     if let Some(now) = renamed::now(path) {
@@ -293,7 +293,7 @@ fn unknown(path: &str, table: &SchemaTable, variant: Option<&Variant>) -> String
     format!("unknown key: {table} has {}", possible.join(", "))
 }
 
-/// What to say of a path that leads to no key.
+/// The message for a path that is no key.
 fn unknown_at(path: &str) -> String {
     let mut table = model::root();
     let mut steps = path.split('.').peekable();

@@ -1,4 +1,4 @@
-//! What is read from a sound experiment.
+//! Reading of valid experiments.
 
 use firstlight_circuits::RackId;
 use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig};

@@ -3,7 +3,7 @@
 /// How a receiver tunes its buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Autotune {
-    /// It does not: the buffer is fixed.
+    /// The buffer is fixed.
     Off,
     /// As Linux does today.
     On,

@@ -1,4 +1,4 @@
-//! What a TCP endpoint can be told. Defaults are those of a Linux kernel out of the box.
+//! The settings of a TCP endpoint. Defaults are those of a Linux kernel out of the box.
 
 use crate::autotune::Autotune;
 use firstlight_net::HostId;
@@ -16,7 +16,7 @@ pub struct Endpoint {
 /// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
 pub(crate) const LATENCY_OPTION: u16 = 16;
 
-/// What is added to probe and reordering timeouts; measured (docs/models/tcp.md).
+/// The span that is added to probe and reordering timeouts; measured (docs/models/tcp.md).
 const TIMER_SLACK: Span = Span::from_ms(2);
 
 /// The hosts' TCP. Its times are of the hosts' own clocks: `time_scale` does not stretch them. Defaults are those of a
@@ -116,7 +116,7 @@ pub struct TcpConfig {
     /// quick acknowledgements, and none when a program has read the end of a write. For requests and replies that have
     /// a connection each.
     pub interactive: bool,
-    /// What experiments do not set.
+    /// Settings that experiments do not have.
     #[cfg_attr(feature = "spec", serde(skip))]
     pub stack: StackConfig,
 }
@@ -176,10 +176,10 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// What a packet of an interface takes besides its payload, in bytes; measured (docs/models/tcp.md).
+    /// The memory of an interface's packet besides its payload, in bytes; measured (docs/models/tcp.md).
     pub const BESIDE_PAYLOAD: u64 = 832;
 
-    /// What a chunk of unsent data takes besides its payload, in bytes; measured on this kind of kernel, as
+    /// The memory of a chunk of unsent data besides its payload, in bytes; measured on this kind of kernel, as
     /// [`Memory::headroom`] is.
     pub(crate) const fn beside_chunk(self) -> u64 {
         match self {
@@ -188,7 +188,7 @@ impl Memory {
         }
     }
 
-    /// What the stack reserves for headers when it works out the memory of a segment to send, in bytes.
+    /// The bytes that the stack reserves for headers when it computes the memory of a segment to send.
     pub(crate) const fn headroom(self) -> u64 {
         match self {
             Memory::Interface => 512,
@@ -208,8 +208,8 @@ impl Memory {
         ((first + len.saturating_sub(1)) / Self::PAGE - first / Self::PAGE + 1) as u32
     }
 
-    /// Bytes that a packet takes which continues what waits in the buffer: of an interface its payload alone, for it
-    /// joins the packet before it.
+    /// Bytes of memory of a packet that continues the data in the buffer. A packet of an interface takes its payload
+    /// alone, since it joins the packet before it.
     pub(crate) fn of_joined(self, payload: u64) -> u64 {
         match self {
             Memory::Interface => payload,
@@ -323,7 +323,7 @@ impl TcpConfig {
         )
     }
 
-    /// What Linux adds to probe and reordering timeouts, where its clock ticks: 2 ms.
+    /// The span that Linux adds to probe and reordering timeouts where its clock has a tick: 2 ms.
     pub(crate) fn timer_slack(&self) -> Span {
         if self.tick.is_zero() { Span::ZERO } else { TIMER_SLACK }
     }

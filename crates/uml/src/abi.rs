@@ -21,7 +21,7 @@ pub const ABI: c_uint = 5;
 /// The value of [`AbiEngine::next`] when nothing is due.
 pub const NEVER: c_ulonglong = c_ulonglong::MAX;
 
-/// What the processors of a host have done: `struct firstlight_processors`.
+/// The counters of a host's processors: `struct firstlight_processors`.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub struct AbiProcessors {
@@ -50,7 +50,7 @@ pub struct AbiHost {
     pub sent: unsafe extern "C" fn(packet: *mut c_void),
     /// A device whose interface was full may send again.
     pub room: unsafe extern "C" fn(device: c_uint),
-    /// What the processors of a device's host have done.
+    /// The counters of the processors of a device's host.
     pub processors: unsafe extern "C" fn(device: c_uint, done: *mut AbiProcessors),
     /// Writes one line to the kernel's log.
     pub log: unsafe extern "C" fn(line: *const c_char),
@@ -87,7 +87,7 @@ pub struct AbiEngine {
     pub send: unsafe extern "C" fn(c_uint, *mut c_void, *const c_uchar, c_uint, c_uint, c_ulonglong) -> c_int,
     /// When to call `run` next, in nanoseconds; [`NEVER`] for not at all.
     pub next: extern "C" fn() -> c_ulonglong,
-    /// Does all that is due at this time.
+    /// Carries out all events that are due at this time.
     pub run: extern "C" fn(c_ulonglong),
     /// Takes a message of the guest program. Returns 0 or a negative errno value.
     pub control: unsafe extern "C" fn(*const c_uchar, c_ulong, c_ulonglong) -> c_int,

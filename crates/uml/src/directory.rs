@@ -47,7 +47,7 @@ pub enum SessionError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong with the content.
+        /// The problem of the content.
         problem: String,
     },
     /// Another version of Firstlight wrote the directory.
@@ -82,7 +82,7 @@ pub enum SessionError {
     Thread(#[source] io::Error),
 }
 
-/// What the directory says to run.
+/// The run that the directory describes.
 pub(crate) struct RunOrder {
     pub spec: Spec,
     pub overrides: Vec<(String, OverrideValue)>,
@@ -127,7 +127,7 @@ impl RunDirectory {
         SessionError::Content { path: self.path(name), problem: problem.to_string() }
     }
 
-    /// Reads what to run, and checks that it was written for this version of the engine.
+    /// Reads the run's description, and checks that it was written for this version of the engine.
     pub(crate) fn read(&self) -> Result<RunOrder, SessionError> {
         let run: Json = serde_json::from_str(&self.text("run.json")?).map_err(|e| self.content("run.json", e))?;
         let text = |key: &str| {

@@ -46,7 +46,7 @@ pub trait KernelCalls {
     /// A device whose interface was full may send again.
     fn room(&mut self, device: u32);
 
-    /// What the processors of a device's host have done. Only of a kernel whose hosts have processors.
+    /// The counters of the processors of a device's host. Only a kernel whose hosts have processors is asked.
     fn processors(&mut self, _device: u32) -> Processors {
         Processors::default()
     }
@@ -163,8 +163,8 @@ impl<K: KernelCalls> KernelDriver<K> {
         self.islands = islands;
     }
 
-    /// From now on the fabric takes those SYNs and SYN-ACKs for not ECN-capable that this excludes. The receiving
-    /// kernel sees what the sending one wrote.
+    /// From now on the fabric treats the SYNs and SYN-ACKs that `ect` excludes as not ECN-capable. The receiving kernel
+    /// sees the ECN bits that the sending kernel wrote.
     pub fn restrict_ect_on_syn(&mut self, ect_syn: EctSyn) {
         self.ect_syn = Some(ect_syn);
     }
@@ -199,7 +199,7 @@ impl<K: KernelCalls> KernelDriver<K> {
         Some(zero + at.as_ps().div_ceil(1000))
     }
 
-    /// Does what is due up to `now`; of what is due in the last nanosecond, as much as happens at one moment.
+    /// Carries out the events that are due up to `now`; of those in the last nanosecond, the events of one moment.
     ///
     /// # Panics
     /// When `now` is before the start.
@@ -243,7 +243,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             let departure = self.departures.peek().map_or(Time::MAX, |first| first.0.0);
             self.world.run(until.min(departure), &mut self.edge);
             let now = self.world.now();
-            // What has arrived at the same moment comes first, as with simulated hosts.
+            // Arrivals at the same moment come first, as with simulated hosts.
             while let Some(&Reverse((at, _, packet))) = self.departures.peek()
                 && at <= now
             {
@@ -398,7 +398,7 @@ impl<K: KernelCalls> KernelDriver<K> {
         self.warm.as_deref()
     }
 
-    /// The flows when the measurement began, to set what hosts report of them.
+    /// The flows at the beginning of the measurement, to set what hosts report of them.
     pub fn warm_mut(&mut self) -> Option<&mut [FlowReport]> {
         self.warm.as_deref_mut()
     }
@@ -408,7 +408,7 @@ impl<K: KernelCalls> KernelDriver<K> {
         &mut self.edge.kernel
     }
 
-    /// What became of the frames.
+    /// The counts of frames: delivered, dropped, and why.
     pub fn frames(&self) -> Frames {
         self.edge.frames
     }
@@ -456,7 +456,7 @@ impl<K: KernelCalls> KernelEdge<K> {
     fn take(&mut self, id: PacketId) -> Option<HeldPacket> {
         let held = self.held.get_mut(id.index()).and_then(Option::take)?;
         if held.leaves < Time::MAX {
-            // It leaves at this moment, or never will.
+            // The packet leaves at this moment, or never.
             self.call().sent(held.cookie);
         }
         Some(held)

@@ -1,10 +1,10 @@
-//! What the ends of a connection report of themselves (TCP_INFO), as the state of a flow.
+//! Converts the reports of a connection's ends (TCP_INFO) to the state of a flow.
 
 use firstlight_linux::TcpInfo;
 use firstlight_sim::FlowState;
 use firstlight_units::Span;
 
-/// Sets what the sender of a flow knows.
+/// Sets the sender's part of a flow's state.
 pub(crate) fn set_sender(state: &mut FlowState, info: &TcpInfo) {
     let us = |n: u32| Span::from_us(n.into());
     // A kernel counts the SYN as one byte.
@@ -19,7 +19,7 @@ pub(crate) fn set_sender(state: &mut FlowState, info: &TcpInfo) {
     state.sender.reorderings = info.reord_seen.into();
 }
 
-/// Sets what the receiver of a flow knows.
+/// Sets the receiver's part of a flow's state.
 pub(crate) fn set_receiver(state: &mut FlowState, info: &TcpInfo) {
     state.bytes_received = info.bytes_received;
 }

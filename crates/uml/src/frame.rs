@@ -184,7 +184,7 @@ fn sack(segment: &mut TcpSegmentMut<'_>, value: &[u8]) {
     }
 }
 
-/// What the record keeps of a packet that is not TCP, or of a later fragment.
+/// The record of a packet that is not TCP, or of a later fragment.
 fn other(hosts: FlowTuple, size: u16, header: u8, protocol: u8, bytes: &[u8], fragment: u32) -> Packet {
     let (mut tuple, mut words) = (hosts, [0; 2]);
     let read = match (fragment & FRAGMENT_OFFSET == 0, protocol, bytes) {
@@ -386,7 +386,7 @@ mod tests {
             let mut frame = vec![];
             builder.write(&mut frame, &[]).unwrap();
             let packet = parse(&frame).unwrap();
-            // The other reader stops at options that it does not know.
+            // The reader of crate etherparse stops at options that it does not know.
             let known: Result<Vec<_>, _> = etherparse::TcpOptionsIterator::from_slice(options).collect();
             let Ok(known) = known else { return Ok(()) };
             let mut stamps = known.into_iter().filter_map(|option| match option {

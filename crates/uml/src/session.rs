@@ -130,7 +130,7 @@ impl<K: KernelCalls + Send> Session<K> {
         &self.order.spec
     }
 
-    /// What the experiment's hosts do.
+    /// The plan of the experiment's Linux hosts.
     pub fn plan(&self) -> &Plan {
         &self.order.plan
     }
@@ -193,7 +193,7 @@ impl<K: KernelCalls + Send> Session<K> {
         }
     }
 
-    /// Whether the kernel has to report what programs write.
+    /// Whether the kernel has to report programs' writes.
     pub fn needs_writes(&self) -> bool {
         self.driver.world().records_writes()
     }

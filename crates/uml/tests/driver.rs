@@ -495,7 +495,8 @@ fn only_marks_of_the_fabric_are_delivered() {
     assert_eq!(packets.map(|packet| clock.fate(packet).delivered.unwrap().2), [ECE, 0]);
 }
 
-/// What a host sends: (nanoseconds later, device, destination, payload; a payload above 9000 is not a packet).
+/// A host's frame: nanoseconds since the one before, device, destination, payload; a payload above 9000 is not a
+/// packet.
 type Sends = Vec<(u64, u32, u16, usize)>;
 
 fn sends() -> impl Strategy<Value = Sends> {

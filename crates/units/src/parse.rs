@@ -19,7 +19,7 @@ pub(crate) const BYTES: Units =
 /// Units that are read and never written.
 pub(crate) const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
 
-/// Why a text is not a quantity. The message says what would be right.
+/// The reason why a text is no quantity. The message says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The number has no unit behind it.
@@ -42,7 +42,7 @@ pub enum UnitError {
         /// The units that exist.
         known: String,
     },
-    /// What stands before the unit is not a plain decimal number.
+    /// The text before the unit is not a plain decimal number.
     #[error("'{text}' is not a {quantity}: write for example \"{example}\"")]
     NotANumber {
         /// What was written.

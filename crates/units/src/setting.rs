@@ -8,7 +8,7 @@ use std::borrow::Cow;
 pub struct SettingError {
     /// The key within its table: `max`, `days.3.day`.
     pub key: Cow<'static, str>,
-    /// What is wrong and what would be right.
+    /// The problem, and what would be right.
     pub problem: String,
 }
 

@@ -42,13 +42,13 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// What a clock of whole nanoseconds shows to a program that acts at this moment: a nanosecond that has begun has
+    /// The reading of a clock of whole nanoseconds at this moment, rounded up: a nanosecond that has begun counts as
     /// passed.
     pub const fn whole_ns(self) -> u64 {
         self.0.saturating_add(Span::from_ns(1).0 - 1) / Span::from_ns(1).0
     }
 
-    /// What a clock of whole microseconds shows.
+    /// The reading of a clock of whole microseconds.
     pub const fn whole_us(self) -> u64 {
         self.0.saturating_add(Span::from_ns(1).0 - 1) / Span::from_us(1).0
     }

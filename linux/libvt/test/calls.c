@@ -41,7 +41,7 @@ static void say(const char *name, int64_t got)
 	machine_saw = 0;
 }
 
-/* Makes a call whose own result is not what counts, and prints `got`. */
+/* Makes a call, ignores its result, and prints `got`. */
 #define SAY(name, call, got) \
 	do { \
 		if ((call) == -77) \

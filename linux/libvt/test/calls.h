@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* What the made-up machine and the program that calls it agree on. */
+/* The common part of the simulated machine and the program that calls it. */
 #ifndef LIBVT_TEST_CALLS_H
 #define LIBVT_TEST_CALLS_H
 
@@ -14,7 +14,7 @@
 #define FUTEX_WAITV 449
 #define FUTEX_WAIT_NEW 455
 
-/* What the machine was given last. */
+/* The last value that the machine was given. */
 extern int64_t machine_saw;
 
 /* Seconds at which each clock starts. A processor's time starts at zero. */

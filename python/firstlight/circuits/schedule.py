@@ -1,4 +1,4 @@
-"""What a circuit scheduler makes of a demand, from Python.
+"""Computes a circuit scheduler's week for a demand, from Python.
 
 >>> import firstlight as fl
 >>> ring = [[0, 50_000, 100], [100, 0, 50_000], [50_000, 100, 0]]  # bytes
@@ -71,7 +71,7 @@ class Schedule:
     demand: Bytes
     """Bytes from each rack (row) to each rack (column)."""
     served: Bytes
-    """Bytes of the demand that circuits carry in one week, if all of it is there at the week's start."""
+    """Bytes of the demand that circuits carry in one week, if all bytes wait at the week's start."""
     days: tuple[Day, ...]
     run_time_ns: int
     """Run time of the scheduler on this machine, the median of several calls."""

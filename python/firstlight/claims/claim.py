@@ -1,4 +1,4 @@
-"""One claim: what a paper says, how it is tried, and the numbers to compare with."""
+"""One claim: a paper's statements, the experiment that tests them, and the numbers to compare with."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -18,11 +18,11 @@ from firstlight.runs.run import Hosts
 At = tuple[Value, ...]
 """A point of a claim: one value for each axis."""
 COST: dict[Hosts, float] = {"simulated": 1.0, "linux": 2.0}
-"""What a run costs, about, relative to the same on simulated hosts."""
+"""The approximate cost of a run, relative to the same run on simulated hosts."""
 
 
 class Platform(NamedTuple):
-    """What an experiment runs on: a kind of hosts, at a time scale."""
+    """The platform of an experiment: a kind of hosts, at a time scale."""
 
     hosts: Hosts = "simulated"
     time_scale: int = 1
@@ -44,7 +44,7 @@ RunKey = tuple[Platform, str, At]
 
 @dataclass(frozen=True)
 class Paper:
-    """Where the claims of a folder come from."""
+    """The source of a folder's claims."""
 
     name: str
     title: str = ""
@@ -70,7 +70,7 @@ class Claim:
     quick: Mapping[str, Any]
     full: Mapping[str, Any]
     on_linux: Mapping[str, Any]
-    """What is set on Linux hosts besides."""
+    """Additional keys for Linux hosts."""
     paper: pd.DataFrame
     linux: pd.DataFrame
     measures: tuple[Measure, ...] = ()

@@ -32,7 +32,7 @@ Table = TypeVar("Table")
 
 @dataclass(frozen=True)
 class Least:
-    """What the smallest value of an axis is searched for: at least ``reaches`` of ``metric``."""
+    """The goal of a search for the smallest value of an axis: at least ``reaches`` of ``metric``."""
 
     metric: str
     reaches: float
@@ -48,9 +48,9 @@ class Axis:
     values: tuple[Value, ...]
     unit: str = ""
     pattern: str = "{}"
-    """What a key is set to, with ``{}`` for the value: ``{}us``."""
+    """The key's value, with ``{}`` for the axis' value: ``{}us``."""
     settings: tuple[Value, ...] = ()
-    """What the keys are set to, one for each value, where a pattern does not say it."""
+    """The keys' values, one for each value of the axis, where a pattern cannot state them."""
     quick: tuple[Value, ...] | None = None
     """The values of the quick set; all of them if ``None``."""
     linux: tuple[Value, ...] | None = None
@@ -66,7 +66,7 @@ class Axis:
         return not self.repeat and self.least is None
 
     def overrides(self, value: Value) -> dict[str, Any]:
-        """The keys and what they are set to for ``value``: itself, or a text such as ``150us``."""
+        """The keys and their values for ``value``: the value itself, or a text such as ``150us``."""
         if self.settings:
             setting = self.settings[self.values.index(value)]
         else:
@@ -86,13 +86,13 @@ class Axis:
 
 
 def short(value: Value) -> str:
-    """A value as a figure's axis has it."""
+    """The text of a value at a figure's axis."""
     return value if isinstance(value, str) else f"{value:g}"
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a curve sets at some values of axes."""
+    """Keys that a curve sets at some values of axes."""
 
     at: Mapping[str, Any]
     set: Mapping[str, Any]
@@ -107,7 +107,7 @@ class Curve:
     hosts: tuple[Hosts, ...] = HOSTS
     cases: tuple[Case, ...] = ()
     only: Mapping[str, Sequence[Value]] = field(default_factory=dict)
-    """Where it is run: values of axes."""
+    """The points at which the curve is run: values of axes."""
 
     def is_at(self, at: Mapping[str, Value]) -> bool:
         """Whether it is run at a point, which is given by the names of axes."""
@@ -136,7 +136,7 @@ class Measure:
     minus: str = ""
     """A curve whose value at the same point is subtracted."""
     detail: bool = False
-    """Whether its rows stand in the report and in JSON only."""
+    """Whether the report and JSON alone have its rows."""
 
 
 @dataclass(frozen=True)
@@ -148,11 +148,11 @@ class Plot:
     caption: str
     metrics: tuple[str, ...] = ()
     label: str = ""
-    """What the axis shows; that of the measure if empty."""
+    """The label of the axis; if empty, the measure's."""
     curves: tuple[str, ...] = ()
     """The curves that are shown; all of them if empty."""
     at: Mapping[str, Any] = field(default_factory=dict)
-    """The point that is shown, by values of axes; the first one if empty."""
+    """The point that is shown, by values of axes; if empty, the first point."""
     values: tuple[Value, ...] = ()
     """The values of the first axis that are shown; all of them if empty."""
     panels: str = ""
@@ -182,7 +182,7 @@ class Options:
     table: Literal["numbers", "curves"] = "numbers"
     cost_quick: float = 1.0
     cost_full: float = 1.0
-    """What a run costs, relative to those of other claims."""
+    """The cost of a run, relative to the runs of other claims."""
 
 
 def table(kind: type[Table], given: Mapping[str, Any], place: str) -> Table:

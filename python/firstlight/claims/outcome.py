@@ -1,4 +1,4 @@
-"""What the runs of one claim measured, by platform, curve and point."""
+"""The measurements of one claim's runs, by platform, curve and point."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +52,7 @@ class Outcome:
 
     @property
     def views(self) -> "list[Measured]":
-        """What was measured on each platform."""
+        """The measurements on each platform."""
         return [Measured(self, platform) for platform in self.platforms]
 
     def ats(self, platforms: Iterable[Platform]) -> list[At]:
@@ -71,7 +71,7 @@ class Outcome:
 
 
 class Measured:
-    """What the runs of one claim measured on one platform."""
+    """The measurements of one claim's runs on one platform."""
 
     def __init__(self, outcome: Outcome, platform: Platform) -> None:
         self.outcome = outcome
@@ -116,7 +116,7 @@ class Measured:
         return [r for at, r in self._all(curve, point).items() if wanted <= self.claim.named(at).items()]
 
     def chosen(self, curve: Curve, point: Point) -> dict[str, Value] | None:
-        """The value of each searched axis; ``None`` where no value reaches what is sought."""
+        """The value of each searched axis; ``None`` where no value reaches the goal."""
         found: dict[str, Value] = {}
         for axis in self.claim.axes:
             if axis.least is not None:
@@ -127,8 +127,7 @@ class Measured:
         return found
 
     def tried(self, curve: Curve, point: Point, axis: Axis) -> list[tuple[Value, bool]]:
-        """The values of a searched axis, and whether each reaches what is sought on average over
-        repetitions."""
+        """The values of a searched axis, and whether each reaches the goal on average over repetitions."""
         assert axis.least is not None
         by: dict[Value, list[float]] = {}
         for at, result in self._all(curve, point).items():

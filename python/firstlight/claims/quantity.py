@@ -20,8 +20,8 @@ class Quantity(NamedTuple):
 
 
 class Stem(NamedTuple):
-    """What the points of one number or order share: a curve, and values of axes; without that which the check
-    goes along."""
+    """The curve and the values of axes that the points of one number or order share, without the axis that
+    the check goes along."""
 
     curve: Curve | None
     point: Point
@@ -54,7 +54,7 @@ def _curves(view: Measured, check: Check) -> list[Curve]:
 
 
 def _was_run(view: Measured, check: Check, stem: Stem) -> bool:
-    """Whether there are results of all that a number needs."""
+    """Whether there are results of all runs that a number needs."""
     if check.knee is not None:
         return bool(_values(view, check, stem))
     wanted = check.ratio or check.order or ("",)
@@ -106,7 +106,7 @@ def _quantity(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
 
 
 def _distance(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
-    """How far ours is from the number of ``expected.csv``, if that has one."""
+    """The distance of our number from that of ``expected.csv``, if the file has one."""
     curve, point = place(view, check, stem, "")
     paper = view.expected("paper", curve, point, check.metric)
     if paper is not None:

@@ -116,7 +116,7 @@ def _expected(file: Path) -> pd.DataFrame:
 
 
 def unknown_names(claim: Claim) -> Iterator[str]:
-    """What a claim's tables name and the claim does not have, each in a sentence."""
+    """Names in a claim's tables that the claim does not have, each in a sentence."""
     curves, axes = {c.name for c in claim.curves}, {a.name: a for a in claim.axes}
     for place, names, at in _places(claim):
         for name in names:
@@ -153,7 +153,7 @@ def _places(claim: Claim) -> Iterator[Place]:
 
 
 def _places_of(check: Check) -> Iterator[Place]:
-    """What a check names: curves, values of axes, and what it goes along."""
+    """The names in a check: curves, values of axes, and the axis that the check goes along."""
     place, compared = f"the check of {check.metric}", (*check.ratio, *check.order)
     yield place, check.curves, {}
     yield from ((place, [], {name: v}) for name, values in check.allowed().items() for v in values)

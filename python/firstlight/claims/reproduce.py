@@ -30,7 +30,7 @@ from firstlight.runs.sweep import STORE
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"
 FILES = (STORE, VERDICT, "figures", "report.html")
-"""What a reproduction writes besides its index."""
+"""The files of a reproduction besides its index."""
 Plan = dict[tuple[str, RunKey], pool.Point]
 """The runs of some claims, by the claim's name."""
 
@@ -151,7 +151,7 @@ def as_json(reproduction: Reproduction) -> str:
 
 
 def load_reproduction(directory: Path) -> Reproduction:
-    """Open what an earlier ``firstlight reproduce`` left in ``directory``."""
+    """Open the results that an earlier ``firstlight reproduce`` has stored in ``directory``."""
     try:
         index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
         entries = [(entry["name"], dict(map(_run_of, entry["results"]))) for entry in index["claims"]]

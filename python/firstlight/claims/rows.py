@@ -42,11 +42,11 @@ class Row:
     alone: bool = False
     """Whether the interval is that of a single run, by its own flows."""
     detail: bool = False
-    """Whether the row stands in the report and in JSON only."""
+    """Whether the report and JSON alone have the row."""
 
     @property
     def platform(self) -> Platform:
-        """What ``ours`` was measured on."""
+        """The hosts that ``ours`` was measured on."""
         return Platform(self.hosts, self.time_scale)
 
     @property
@@ -119,7 +119,7 @@ def _row(view: Measured, measure: Measure, curve: Curve, point: Point) -> Row:
 
 
 def _stated(view: Measured, check: Check, measure: Measure | None) -> Iterator[Row]:
-    """A number of the text that is no measure at a point; nothing where these hosts have no runs of it."""
+    """A number of the text that is no measure at a point; none where these hosts have no runs of it."""
     claim, hosts = view.claim, view.platform.hosts
     whole = check.over == "each" or claim.is_whole(hosts)
     real = {q.place: q.estimate.value for q in quantities(view.linux, check)} if view.linux and whole else {}
@@ -147,7 +147,7 @@ def _filled(view: Measured, found: Estimate, **fields: Any) -> Row:
 
 
 def _suffix(view: Measured) -> str:
-    """``Linux`` where rows of Linux hosts do not stand in a column of their own."""
+    """``Linux`` where rows of Linux hosts have no column of their own."""
     return "Linux" if view.platform.hosts == "linux" and not view.claim.dilated else ""
 
 

@@ -9,7 +9,7 @@ from firstlight.runs.run import HOSTS
 
 Over = Literal["each", "mean", "least", "largest"]
 CURVE = "curve"
-"""What ``along`` is where a check goes along the curves and not along an axis."""
+"""The value of ``along`` where a check goes along the curves and not along an axis."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Check:
 
     metric: str
     curves: tuple[str, ...] = ()
-    """The curves that it is about; all that have the metric if empty."""
+    """The check's curves; if empty, all curves that have the metric."""
     at: Mapping[str, Any] = field(default_factory=dict)
     """The points that it is about: a value, or a list of values, of an axis."""
     along: str = CURVE
-    """What ``ratio``, ``order`` and ``knee`` go along: ``curve``, or the name of an axis."""
+    """The direction of ``ratio``, ``order`` and ``knee``: ``curve``, or the name of an axis."""
     ratio: tuple[Value, ...] = ()
     """Two curves, or two values of the axis ``along``: the metric at the first divided by that at the
     second."""
     under: str = ""
-    """The metric below the line of ``ratio``, if it is another one."""
+    """The metric in the denominator of ``ratio``, if it differs."""
     order: tuple[Value, ...] = ()
     """Curves, or values of the axis ``along``, from the smallest metric to the largest."""
     knee: float | None = None
@@ -108,7 +108,7 @@ def check(given: Mapping[str, Any]) -> Check:
 
 
 def _problems(check: Check) -> Iterator[str]:
-    """What is wrong with the keys of a check, each in a sentence."""
+    """The problems of a check's keys, each in a sentence."""
     bounds = check.least is not None or check.most is not None
     near = check.within is not None or check.within_pct is not None
     if sum((bool(check.ratio), bool(check.order), check.knee is not None)) > 1:

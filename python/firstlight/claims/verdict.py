@@ -1,4 +1,4 @@
-"""Verdicts: whether what a paper says is true here, for simulated and for Linux hosts."""
+"""Verdicts: whether a paper's statements are true here, for simulated and for Linux hosts."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ the same over its statements."""
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found at one place."""
+    """The finding of a check at one place."""
 
     check: Check
     place: str
@@ -38,7 +38,7 @@ class Judged:
 
     @property
     def verdict(self) -> Verdict:
-        """What the findings say together."""
+        """The verdict on all findings together."""
         if self.why:
             return "not comparable"
         return together("holds" if f.passed else "contradicted" for f in self.findings)
@@ -56,7 +56,7 @@ class Judgement:
 
     @property
     def verdict(self) -> Verdict:
-        """What the statements say together."""
+        """The verdict on all statements together."""
         return "not comparable" if self.why else together(s.verdict for s in self.statements)
 
     @property
@@ -71,7 +71,7 @@ class Judgement:
 
 
 def together(verdicts: Iterable[Verdict]) -> Verdict:
-    """The verdict on several things; those that were not run or are not comparable do not count."""
+    """The verdict on several verdicts. Those that were not run or are not comparable do not count."""
     every = set(verdicts)
     known = every - {"not comparable", "not run"}
     if not known:
@@ -97,7 +97,7 @@ def _judged(view: Measured, statement: Statement) -> Judged:
 
 
 def findings(view: Measured, check: Check) -> Iterator[Finding]:
-    """What a check found at each place that was run."""
+    """The findings of a check, one for each place that was run."""
     if check.order:
         for stem in stems(view, check):
             values = ordered(view, check, stem)
@@ -126,7 +126,7 @@ def _passes(check: Check, value: float) -> bool:
 
 
 def asked(claim: Claim, check: Check) -> str:
-    """What a check asks for, in words."""
+    """The requirement of a check, in words."""
     measure = next((m for m in claim.measures if m.metric == check.metric), None)
     label, unit = (measure.label, measure.unit) if measure else (check.metric, "")
     if check.order:

@@ -65,7 +65,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; an error says the nearest one."""
+        """The command that the arguments name; the error for an unknown name suggests the nearest one."""
         name = args[0]
         if name.endswith(".toml"):
             ctx.fail(f"No such command '{name}': write 'firstlight run {name}'.")

@@ -150,7 +150,7 @@ SHOWN = 6
 
 
 def print_cost(console: Console, cost: Cost) -> None:
-    """Print what a run takes, and how that is known."""
+    """Print the time and memory that a run takes, and the source of these numbers."""
     known = "measured" if cost.part == 1 else f"estimated from the first {cost.part:.2g} of the run"
     console.print(f"cost of a run on this machine, {known}:", highlight=False, soft_wrap=True)
     console.print(
@@ -161,7 +161,7 @@ def print_cost(console: Console, cost: Cost) -> None:
 
 
 def cost_line(cost: Cost) -> str:
-    """What a run takes, in one line."""
+    """The time and memory that a run takes, in one line."""
     minutes = f"{cost.seconds / 60:,.0f} min" if cost.seconds >= 120 else f"{cost.seconds:.0f} s"
     known = f"estimated from its first {100 * cost.part:.2g} %"
     return f"{minutes}, {cost.packet_hops:,} packet-hops and {cost.memory / 1e6:,.0f} MB of memory ({known})"

@@ -96,7 +96,7 @@ def _explain_job(out: Console, result: Result, job: str | None, message: int | N
 
 
 def _compare(out: Console, result: Result, found: list[Account], cause: str) -> None:
-    """What a cause was worth to these flows, and to all."""
+    """The gain of removing a cause, for these flows and for all."""
     again = rerun(result, cause)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("completion time", no_wrap=True)
@@ -121,7 +121,7 @@ def _print(out: Console, result: Result, account: Account, events: int) -> None:
 
 
 def _kernel_counts(out: Console, result: Result, account: Account) -> None:
-    """What the sender's kernel counts itself, where there is one."""
+    """The counters of the sender's kernel, if it has one."""
     if "account_tcp_info" not in result.tables:
         return
     for _, busy, window, buffer in result.table("account_tcp_info").query("flow == @account.flow").to_numpy():

@@ -154,7 +154,8 @@ def machines_joined(
 
 
 def part_of(shard: str | None, status: bool, collect: bool) -> Shard | None:
-    """The shard to run, if one is asked for; raises :class:`PlanError` when more than one thing is."""
+    """The shard to run, if the options name one; raises :class:`PlanError` for options that exclude each
+    other."""
     if (shard is not None) + status + collect > 1:
         raise PlanError("--shard, --status and --collect are three things to do: give one of them")
     return None if shard is None else Shard.parse(shard)

@@ -120,7 +120,7 @@ class Tracker:
 
 
 class Forecast:
-    """Tells what a long run takes, from its first seconds; the run goes on."""
+    """Estimates the cost of a long run from its first seconds, while it continues."""
 
     def __init__(self, tracker: Tracker) -> None:
         self._tracker = tracker

@@ -46,7 +46,7 @@ def wanted(plan: dict[str, Any]) -> set[str]:
 
 
 def available() -> set[str]:
-    """What the kernel has now."""
+    """The controls that the kernel has now."""
     return set(AVAILABLE.read_text().split())
 
 
@@ -143,7 +143,7 @@ def call(tool: str, *words: str | Path) -> str:
 
 
 def check_tools() -> None:
-    """What the build needs."""
+    """The packages that the build needs."""
     lacking = tools.missing(BUILD)
     if not HEADER.exists():
         lacking["libbpf"] = "libbpf-dev"

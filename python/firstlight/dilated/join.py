@@ -96,7 +96,7 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
 
 
 def carry_out(link: Link, part: dict[str, Any], machine: int, factor: int) -> dict[str, bytes]:
-    """Run this machine's hosts to the end; what their programs wrote."""
+    """Run this machine's hosts to the end. Return the files that their programs wrote."""
     plan = part["plan"]
     host, port = link.peer
     order = {

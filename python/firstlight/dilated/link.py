@@ -2,7 +2,7 @@
 
 Each side sends 32 random bytes. Keys are HMAC-SHA-256 of the token over these, one for each direction and
 purpose, so that nothing of another connection is taken. A frame is its length, its content, and the HMAC of
-its number and content. What is sent is authenticated, not encrypted.
+its number and content. Frames are authenticated, not encrypted.
 """
 
 import hmac

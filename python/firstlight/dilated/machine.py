@@ -1,4 +1,4 @@
-"""What hosts in dilated time need of a machine: each thing is tried, in a process that is gone afterwards."""
+"""Checks what hosts in dilated time need of a machine. Each check runs in a process that ends after it."""
 
 import contextlib
 import ctypes

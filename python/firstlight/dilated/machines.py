@@ -1,4 +1,4 @@
-"""Machines that join a run: who is waited for, who comes, and what comes back from them."""
+"""Machines that join a run: waiting for them, the connection to each, and the files that they return."""
 
 import contextlib
 import contextvars
@@ -104,7 +104,7 @@ class Machines:
     members: list[Member] = field(default_factory=list)
 
     def for_engine(self) -> dict[str, Any] | None:
-        """What the engine has to know of them."""
+        """The machines' settings for the engine."""
         if self.here is None:
             return None
         return {
@@ -148,7 +148,8 @@ class Machines:
         return look
 
     def collect(self, run: RunDirectory) -> None:
-        """Wait for what programs on the machines wrote, and store it beside that of programs here."""
+        """Wait for the files that programs on the machines wrote, and store them beside those of programs
+        here."""
         deadline = time.monotonic() + RESULT_S
         for member in self.members:
             while member.files is None:
@@ -161,7 +162,7 @@ class Machines:
                     file.write(content)
 
     def add_to(self, output: core.Output, run: RunDirectory) -> core.Output:
-        """``output`` with what was measured of the machines."""
+        """``output`` with the machines' measurements."""
         if self.here is None:
             return output
         hosts = {**output.manifest["hosts"], "machines": run.json(REPORT)}

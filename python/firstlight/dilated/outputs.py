@@ -1,4 +1,4 @@
-"""What programs of a machine that has joined wrote, on its way to the engine's machine."""
+"""The transfer of programs' files from a machine that has joined to the engine's machine."""
 
 from pathlib import Path
 

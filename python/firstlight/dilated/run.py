@@ -64,7 +64,7 @@ def execute(
 
 
 def settings() -> dict[str, Any]:
-    """What the engine has to know besides the experiment."""
+    """The engine's settings besides the experiment."""
     return {
         "guest": str(installed.guest()),
         "libvt": str(installed.libvt()),

@@ -19,7 +19,7 @@ MOST_FLOWS = 7
 
 
 def flows_figure(result: Result) -> Figure:
-    """Throughput of each flow of one run against time, and what it has delivered in order."""
+    """Throughput of each flow of one run against time, and the bytes that it has delivered in order."""
     received = result.table("throughput").groupby("flow")["goodput_gbps"].sum().sort_values(kind="stable")
     ranks = np.unique(np.linspace(0, len(received) - 1, MOST_FLOWS).round().astype(int))
     shown = sorted(received.index[ranks])

@@ -25,7 +25,7 @@ DIAMOND: dict[str, Any] = {"ls": "none", "marker": "D", "mfc": "white", "ms": 4,
 
 
 class Panel(NamedTuple):
-    """What a panel shows: a metric, some platforms, some points."""
+    """The content of a panel: a metric, some platforms, some points."""
 
     metric: str
     views: Sequence[Measured]
@@ -34,7 +34,7 @@ class Panel(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What a line shows: a curve on a platform at some points."""
+    """The content of a line: a curve on a platform at some points."""
 
     view: Measured
     curve: Curve

@@ -1,4 +1,4 @@
-"""What the cache holds: built kernels, sources, modules, programs for tests; and how it is cleared."""
+"""The content of the cache (built kernels, sources, modules, programs for tests), and its clearing."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from firstlight.linux.directory import PREFIX, clear_leftovers
 from firstlight.linux.workplaces import WORK, only_one
 
 LEFTOVERS = "leftovers"
-"""What builds and runs have left that were killed."""
+"""Leftovers of builds and runs that were killed."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def leftovers() -> Iterator[Path]:
 
 
 def run_places() -> list[Path]:
-    """Where directories of runs on Linux hosts lie."""
+    """The folder of directories of runs on Linux hosts."""
     places = (Path("/dev/shm"), Path("/run/shm"), Path(tempfile.gettempdir()))
     return [place for place in dict.fromkeys(p.resolve() for p in places) if place.is_dir()]
 

@@ -1,4 +1,4 @@
-"""The directory of one run in a kernel: what the kernel reads, and what it leaves.
+"""The directory of one run in a kernel: the kernel's input and output.
 
 It lies on a file system in memory, where the kernel's own memory lies too, and is gone when the run has
 ended. A lock marks it as in use; directories whose process was killed are cleared by the next run.

@@ -43,7 +43,7 @@ POLL_S = 0.05
 EXIT_S = 20.0
 """How long a kernel may take to halt when its outcome is there."""
 ANSWER_S = 2.0
-"""How long a kernel may take to say what it runs."""
+"""How long a kernel may take to list the programs that it runs."""
 
 
 def execute(
@@ -282,7 +282,7 @@ RUNNING = re.compile(r"firstlight: at (\d+) ns the processor runs '(.*)' \(pid (
 
 
 def what_runs(process: "subprocess.Popen[bytes]", run: RunDirectory) -> "re.Match[str] | None":
-    """What the kernel says of its time and of what it runs, when it is asked. Hosts that exchange no packets
+    """The kernel's answer to a question for its time and its running programs. Hosts that exchange no packets
     report no progress."""
     said = len(run.console())
     with contextlib.suppress(ProcessLookupError):
@@ -313,7 +313,7 @@ def standstill(
 
 
 FULL = re.compile(r"Out of memory|invoked oom-killer|deadlocked on memory|oom-kill:")
-"""What a kernel's console says when its memory is full."""
+"""The line on a kernel's console when its memory is full."""
 
 
 def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns: int) -> str:

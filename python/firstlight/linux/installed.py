@@ -1,4 +1,5 @@
-"""Finds what a run on Linux hosts needs: the engine as a shared object, the guest program, a kernel."""
+"""Finds the files that a run on Linux hosts needs: the engine as a shared object, the guest program, a
+kernel."""
 
 import functools
 import hashlib
@@ -42,7 +43,7 @@ def libvt() -> Path:
 
 
 def libadu() -> Path:
-    """The library that counts what programs write."""
+    """The library that counts programs' writes."""
     return _present(LIBADU, "the library that counts what programs write")
 
 
@@ -84,7 +85,7 @@ def kernel_of(experiment: Experiment) -> Kernel:
 
 
 def identity(experiment: Experiment) -> list[str]:
-    """Hashes of what decides a result besides the experiment: the kernel, the engine and the guest
+    """Hashes of the files that decide a result besides the experiment: the kernel, the engine and the guest
     program."""
     if is_dilated(experiment.resolved):
         files = (guest(), dilated_engine(), libvt(), libadu())

@@ -27,7 +27,7 @@ MODULES = "modules"
 OUR_MODULES = ("dx", "retcp")
 """Folders in ``linux``, each with one module of the same name."""
 TREE = "tree.tar.xz"
-"""What a build of a module reads of a kernel's tree."""
+"""The part of a kernel's tree that a build of a module reads."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Kernel:
 
     @property
     def tree(self) -> Path:
-        """What builds of modules for it read; a kernel of the package ``firstlight-kernel`` has none."""
+        """The archive that builds of modules for it read; a kernel of the package ``firstlight-kernel`` has
+        none."""
         return self.path / TREE
 
     @property
@@ -129,7 +130,7 @@ def built() -> list[Kernel]:
 
 
 def broken() -> list[str]:
-    """What is wrong with kernels whose description cannot be read."""
+    """The problems of kernels whose description cannot be read."""
     problems = []
     for path in _folders():
         try:

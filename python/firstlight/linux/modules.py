@@ -33,7 +33,7 @@ OTHERS = (
     *("scripts/Kbuild.include", "scripts/Makefile.*", "scripts/*.sh", "scripts/*.include"),
     *("scripts/module.lds", "scripts/module-common.c", "scripts/mod/modpost", "scripts/basic/fixdep"),
 )
-"""What else a build of a module reads."""
+"""Further files that a build of a module reads."""
 NEEDED = ("make", "gcc", "ld", "tar", "xz")
 """Programs that a build of a module needs, of those that a kernel's build needs."""
 ERRORS = re.compile(r"^[^\s:]+:\d+(:\d+)?: (fatal )?error: |^ERROR: modpost: ")

@@ -1,4 +1,4 @@
-"""What this machine takes for what ``[linux.cpu]`` counts (``firstlight doctor --measure-cpu``)."""
+"""Measures the costs of ``[linux.cpu]`` on this machine (``firstlight doctor --measure-cpu``)."""
 
 import os
 import platform

@@ -153,7 +153,7 @@ class Apt:
 
 
 def elsewhere() -> str:
-    """What to write where there is no archive."""
+    """The message where there is no archive."""
     return "pass --source with a tree or tarball of Linux 6.12 or newer (7.2 is known to work)"
 
 

@@ -55,7 +55,7 @@ class PatchFailed(KernelError):
 
 @dataclass(frozen=True)
 class Order:
-    """What kernel to build, and how."""
+    """The kernel to build, and the settings of the build."""
 
     hz: int
     jobs: int

@@ -48,7 +48,7 @@ def scenes() -> dict[str, Path]:
 
 @dataclass
 class Bench:
-    """One experiment and what is known of its cost."""
+    """One experiment, and the known costs of its runs."""
 
     spec: Spec
     name: str
@@ -124,7 +124,7 @@ class Bench:
                 length = self._length_us = max(SHORTEST_US, _round(SHRINK * max(reached, 0.01) * length))
 
     def _measures(self, spec: Spec, experiment: Experiment, length: float) -> dict[str, Any]:
-        """What is measured so that the page has curves, and the duration: whole weeks on a hybrid fabric."""
+        """The measurements that the page's curves need, and the duration: whole weeks on a hybrid fabric."""
         step = f"{max(1, round(length / SAMPLES * 1e3))}ns"
         asked: dict[str, Any] = {"warmup": "0s", "duration": f"{_round(length):.10g}us"}
         if experiment.resolved.get("flows") or experiment.resolved.get("workload"):

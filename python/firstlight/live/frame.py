@@ -1,4 +1,4 @@
-"""What a page shows of one run: the fabric, what happened in it over time, curves, numbers."""
+"""The data of one run for a page: the fabric, its events over time, curves, numbers."""
 
 from collections.abc import Mapping
 from itertools import cycle

@@ -53,7 +53,7 @@ class Server:
 
     @property
     def address(self) -> str:
-        """Where the page is."""
+        """The address of the page."""
         return f"http://{LOOPBACK}:{self.port}/{self.token}/"
 
     def run(self) -> None:

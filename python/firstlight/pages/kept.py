@@ -1,4 +1,5 @@
-"""What a README's table has of Linux hosts, kept where a reproduction has run on simulated hosts only.
+"""The Linux hosts' part of a README's table, which is kept where a reproduction has run on simulated hosts
+only.
 
 Of a claim at several time scales these are columns: :meth:`Kept.beside` puts their numbers beside the rows
 of simulated hosts, so that differences from Linux are those of the new rows. Of any other claim they are
@@ -19,7 +20,7 @@ VERSIONS = re.compile(r"version (?:.*Linux hosts )?(.+):$")
 
 
 class Kept:
-    """The Linux part of the block of a README that says what was measured."""
+    """The Linux hosts' part of a README's block of measurements."""
 
     def __init__(self, block: str) -> None:
         """Read a block; an empty one has nothing to keep."""

@@ -44,7 +44,7 @@ def lines_of(claim: Claim, rows: Iterable[Row], *, detail: bool = False) -> list
 
 
 def note_of(claim: Claim, rows: Iterable[Row]) -> str:
-    """What the columns mean, as far as these rows have them."""
+    """The meanings of the columns that these rows have."""
     return SCALE_NOTE if claim.dilated else number_note(rows)
 
 
@@ -113,7 +113,7 @@ def words(row: Row) -> str:
 
 
 def number_note(rows: Iterable[Row]) -> str:
-    """What the columns of :func:`number_lines` are, as far as these rows have them."""
+    """The columns of :func:`number_lines` that these rows have."""
     known = {row.alone for row in rows if row.interval is not None}
     notes = [text for alone, text in ((False, SEEDS), (True, ALONE)) if alone in known]
     return ". ".join([*notes, "diff %: of the paper's number."])

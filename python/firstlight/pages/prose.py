@@ -18,7 +18,7 @@ DIGITS = 3
 PLACES = 4
 """A number that stands in more places of the tables says of none."""
 QUOTIENT = "\n  divided by "
-"""What is between the two places of a quotient."""
+"""The text between the two places of a quotient."""
 
 
 def cells(readme: str) -> dict[str, str]:
@@ -51,7 +51,8 @@ def _row(head: list[str], row: list[str], title: str) -> dict[str, str]:
 
 
 def prose(readme: str) -> str:
-    """What a person wrote: without generated parts, tables, code and quotations of the command line."""
+    """The text that a person wrote, without generated parts, tables, code and quotations of the command
+    line."""
     text = ROWS.sub("", GENERATED.sub("", readme))
     text = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     return re.sub(r"`[^`]*`", "", text)
@@ -72,7 +73,7 @@ def _equal(number: str, cell: str) -> bool:
 
 
 def _value(every: dict[str, str], place: str) -> str:
-    """What the tables have at a place, or the quotient of what they have at two."""
+    """The number in the tables at a place, or the quotient of the numbers at two places."""
     values = [every.get(one, "no row") for one in place.split(QUOTIENT)]
     if len(values) == 1:
         return values[0]
@@ -106,7 +107,7 @@ def with_links(readme: str) -> str:
 
 
 def problems(readme: str) -> list[str]:
-    """What of a README's prose is not as its tables have it, each in a sentence."""
+    """Numbers of a README's prose that differ from its tables, each in a sentence."""
     every, numbers, links = cells(readme), NUMBER.findall(prose(readme)), linked(readme)
     wrong = [
         f"{n} has rows that the comment does not list: `make docs`" for n in found(readme) if n not in links

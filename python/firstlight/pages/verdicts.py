@@ -22,7 +22,7 @@ NAMES: dict[Hosts, str] = {"simulated": "simulated", "linux": "Linux"}
 
 
 def lines(score: Score) -> list[Line]:
-    """For each statement a line with its verdicts, then one for each check with what was found."""
+    """For each statement a line with its verdicts, then a line for each check with its findings."""
     found: list[Line] = []
     for i, statement in enumerate(score.claim.statements):
         judged = [j.statements[i] if j.statements else None for j in score.judgements.values()]
@@ -50,7 +50,8 @@ def _found(judged: Judged | None, check: Check) -> str:
 
 
 def summed(found: Sequence[Finding]) -> str:
-    """What a check found: each place if there are few, else how many passed and the first that did not."""
+    """The findings of a check: each place if there are few, else how many passed and the first that did
+    not."""
     if len(found) <= SHOWN:
         return "; ".join(_place(f) + ("" if f.passed else " (no)") for f in found)
     failed = [f for f in found if not f.passed]
@@ -85,7 +86,7 @@ def _recorded(judgement: Judgement, judged: Judged) -> Iterator[str]:
 
 
 def block(hosts: Hosts) -> re.Pattern[str]:
-    """Where a README has the record on ``hosts``."""
+    """The place of the record on ``hosts`` in a README."""
     return re.compile(rf"(<!-- verdicts {hosts} -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 
 

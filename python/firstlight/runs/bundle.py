@@ -44,7 +44,7 @@ Equal digests need the same version of Firstlight, and for Linux hosts the same 
 
 @dataclass(frozen=True)
 class Bundle:
-    """What was packed."""
+    """The content of a bundle."""
 
     file: Path
     points: int

@@ -1,4 +1,4 @@
-"""What a run costs, estimated from its first seconds: they are run, and thrown away."""
+"""Estimates the cost of a run from its first seconds, whose results are discarded."""
 
 import time
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BUDGET = 2.0
 
 @dataclass(frozen=True)
 class Cost:
-    """What a run of an experiment takes on this machine."""
+    """The time and memory that a run of an experiment takes on this machine."""
 
     packet_hops: int
     """Transmissions begun, over all links."""

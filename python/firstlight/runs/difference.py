@@ -1,4 +1,4 @@
-"""What differs between two results, or between two sweeps of the same points: settings, digests, metrics."""
+"""Differences between two results, or between two sweeps of the same points: settings, digests, metrics."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

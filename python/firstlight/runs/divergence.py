@@ -128,7 +128,8 @@ def counted(metric: str) -> "Measure":
 
 @dataclass(frozen=True)
 class Parting:
-    """Where two runs part: the first flow that completes at different times, or on one side only."""
+    """The first difference of two runs: the first flow that completes at different times, or on one side
+    only."""
 
     flow: int
     simulated_us: float

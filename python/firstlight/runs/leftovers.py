@@ -27,8 +27,8 @@ def new_name() -> str:
 
 
 def clear(folder: Path) -> None:
-    """Remove what processes that no longer exist left unfinished in ``folder`` (after a power failure or a
-    kill -9)."""
+    """Remove unfinished files and directories of processes that no longer exist from ``folder`` (after a
+    power failure or a kill -9)."""
     for path in left_in(folder):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)

@@ -121,8 +121,7 @@ class Result:
 
     @property
     def row(self) -> dict[str, Any]:
-        """What the result adds to its point's row in a sweep: every metric of the summary, then the
-        digest."""
+        """The result's part of its point's row in a sweep: every metric of the summary, then the digest."""
         return {**self.summary, DIGEST: self.digest}
 
     @property
@@ -213,7 +212,7 @@ class Result:
 
     @property
     def programs(self) -> dict[str, str]:
-        """What each program on a Linux host printed, by the program's name. Its error output is in the
+        """The output of each program on a Linux host, by the program's name. Its error output is in the
         result's directory as ``programs/NAME.err``."""
         outputs = self._outputs().items()
         return {n.removesuffix(".out"): b.decode(errors="replace") for n, b in outputs if n.endswith(".out")}

@@ -178,8 +178,8 @@ def key(experiment: Experiment) -> str:
 
 
 Surroundings = list[Any]
-"""What decides a run besides the experiment's text, the overrides and the core's build: the files that it
-names, and on Linux hosts the kernel."""
+"""The parts of a run's identity besides the experiment's text, the overrides and the core's build: the files
+that it names, and on Linux hosts the kernel."""
 
 
 def surroundings(experiment: Experiment) -> Surroundings:

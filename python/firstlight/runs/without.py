@@ -1,4 +1,4 @@
-"""What a cause was worth: the experiment of a result with one cause taken away, run anew with the same seed.
+"""The gain of removing a cause: the experiment of a result without that cause, run again with the same seed.
 
 An account says what was on the path of a flow. Whether the flow would have been faster without it only a
 second run can say: another wait may have been as long beside it.
@@ -24,7 +24,7 @@ CAUSES = {
     "pause": ("pause",),
     "night": ("night",),
 }
-"""What can be taken away, and the causes of an account that this concerns."""
+"""The features that can be removed, each with the causes of an account that it concerns."""
 QUEUEING = ("queueing", "interface_queue")
 """The causes of an account that a flow's absence concerns, where its packets stood ahead."""
 FORMS = "rto, loss, pause, night, or queueing:N for flow N"
@@ -168,8 +168,8 @@ class Worth:
 
 
 def worth(before: Result, after: Result, flows: list[int]) -> list[Worth]:
-    """What became of these flows, and of all that were complete in both runs. A flow that is not complete
-    without the cause has NaN."""
+    """The times of these flows with and without the cause, and of all flows that were complete in both runs.
+    A flow that is not complete without the cause has NaN."""
     with_, without = (result.flows.set_index("id")["fct_us"] for result in (before, after))
     rows = [Worth(f"flow {flow}", float(with_[flow]), float(without[flow])) for flow in flows]
     both = pd.concat([with_, without], axis=1, keys=["with", "without"]).dropna()

@@ -76,7 +76,7 @@ def means(results: Results, scenario: str, figure: Callable[[Result], float]) ->
 
 
 def conserves(result: Result) -> None:
-    """What the hosts sent is delivered, dropped, lost or held."""
+    """Every packet that the hosts sent is delivered, dropped, lost or held."""
     counts = result.manifest["conservation"]
     assert counts["ok"]
     assert counts["offered"] == sum(counts[k] for k in ("delivered", "dropped", "lost", "held"))

@@ -32,7 +32,7 @@ KINDS = ("simulated", "linux")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a case came to."""
+    """The outcome of a case."""
 
     case: Case
     first: Difference | None
@@ -42,8 +42,8 @@ class Verdict:
     failure: str | None = None
     """Why there are no two results to compare."""
     apart: float | None = None
-    """What the flows' completion times diverge by (``firstlight compare``), in percent; None: none completed
-    on both kinds of hosts."""
+    """The divergence of the flows' completion times (``firstlight compare``), in percent; None: none
+    completed on both kinds of hosts."""
 
 
 def judge(case: Case, keep: Path | None = None) -> Verdict:

@@ -28,7 +28,7 @@ FEW = 20.0
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a case came to."""
+    """The outcome of a case."""
 
     name: str
     apart: Mapping[str, float]
@@ -121,7 +121,7 @@ def draw(seed: int, number: int) -> tuple[str, str]:
 
 
 def numbers(result: firstlight.Result) -> Iterator[tuple[str, float]]:
-    """What is compared of a run."""
+    """The quantities of a run that are compared."""
     flows = result.flows
     times = flows["fct_us"].dropna().to_numpy(dtype=float)
     goodput = flows["bytes_received"].to_numpy(dtype=float) / float(result.manifest["elapsed_us"])

@@ -40,7 +40,7 @@ class Row:
 
     @property
     def fields(self) -> dict[str, object]:
-        """What must be equal, in the order in which differences are named."""
+        """The fields that must be equal, in the order in which differences are named."""
         return {
             "end": "data" if self.sent else "ack",
             "seq": self.seq,
@@ -62,7 +62,7 @@ class Difference:
     """The first packet that differs between two captures."""
 
     kind: str
-    """What differs, who sends the packet, and whether something was lost before."""
+    """The difference, the sender of the packet, and whether something was lost before."""
     connection: Connection
     number: int
     """The packet's number in the connection."""

@@ -101,7 +101,8 @@ def earliest(simulated: list[Packet], linux: list[Packet]) -> tuple[float, Conne
 
 
 def view(packets: list[Packet], way: Connection, at_us: float, before: int, after: int) -> list[str]:
-    """What the sender of ``way`` sent and got of this connection around a moment; bursts are one line."""
+    """The packets that the sender of ``way`` sent and got of this connection around a moment; bursts are one
+    line."""
     host, back = way[0], way[2:] + way[:2]
     lines: list[tuple[float, str]] = []
     burst: list[Packet] = []

@@ -16,7 +16,7 @@ pub(crate) struct CircuitTime {
 }
 
 impl CircuitTime {
-    /// What this demand asks of the circuits in a week.
+    /// The circuit time that this demand needs in a week.
     pub fn of(demand: &Demand, frame: &Frame) -> Self {
         let racks = demand.racks();
         let most = (1 << 61) / racks as u64;
@@ -36,12 +36,12 @@ impl CircuitTime {
         self.racks
     }
 
-    /// What `row` has for `column`.
+    /// The entry of `row` for `column`.
     pub fn get(&self, row: usize, column: usize) -> u64 {
         self.ps[row * self.racks + column]
     }
 
-    /// What `row` has for each column.
+    /// The entries of `row`, one for each column.
     pub fn row(&self, row: usize) -> &[u64] {
         &self.ps[row * self.racks..][..self.racks]
     }
@@ -51,7 +51,7 @@ impl CircuitTime {
         self.ps[row * self.racks + column] += ps;
     }
 
-    /// Takes as much of `ps` from an entry as is there, and says how much that is.
+    /// Subtracts `ps` from an entry, down to zero at most. Returns the amount that was subtracted.
     pub fn take(&mut self, row: usize, column: usize, ps: u64) -> u64 {
         let entry = &mut self.ps[row * self.racks + column];
         let taken = ps.min(*entry);
@@ -59,12 +59,12 @@ impl CircuitTime {
         taken
     }
 
-    /// What each rack sends.
+    /// The sum of each row: the circuit time that each rack needs to send.
     pub fn row_sums(&self) -> Vec<u64> {
         self.ps.chunks(self.racks).map(|row| row.iter().sum()).collect()
     }
 
-    /// What each rack receives.
+    /// The sum of each column: the circuit time that each rack needs to receive.
     pub fn column_sums(&self) -> Vec<u64> {
         let mut sums = vec![0; self.racks];
         for row in self.ps.chunks(self.racks) {

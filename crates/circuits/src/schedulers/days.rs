@@ -1,4 +1,4 @@
-//! The days of a week that is being made: how much room is left, and what becomes of the rest.
+//! The days of a week that is being made: the time that is left for further days, and its division at the end.
 
 use super::Frame;
 use crate::{Day, Matching, Week};
@@ -14,7 +14,7 @@ pub(crate) struct Days {
 }
 
 impl Days {
-    /// No day yet, in a frame that has room for one.
+    /// A week without a day, in a frame that has room for one.
     pub fn new(racks: usize, frame: &Frame) -> Self {
         let (night, least) = (frame.night.as_ps(), frame.least_day.as_ps().max(1));
         Days { racks, night, least, left: frame.week.as_ps(), days: Vec::new() }
@@ -51,8 +51,8 @@ impl Days {
         self.days.iter().map(|day| (day.night + day.day).as_ps()).sum()
     }
 
-    /// The week: what is left goes to the days in proportion to their lengths, as what is seen of a demand may be a
-    /// part of it only; a week without days is an idle one.
+    /// The week. The time that is left is divided among the days in proportion to their lengths, since the known demand
+    /// may be only a part of the demand. A week without days is idle.
     pub fn finish(mut self) -> Week {
         if self.days.is_empty() {
             self.push(u64::MAX, Matching::new(self.racks, &[]).expect("an idle switch is a matching"));

@@ -2,10 +2,10 @@
 //! SIGMETRICS'16, section 4): the day that serves most for each unit of its time, night included, then the one that
 //! serves most of what is left, until the week is full.
 //!
-//! What a set of days serves is submodular, hence the guarantee: no schedule of the week serves more than 1 / (1 -
-//! 1/e^(1-x)) times as much, where x is the part of the week that one night and the largest entry take: nothing is
-//! promised for entries as long as the week. On 3,000 demands of three and four racks with such entries 78 % of the
-//! best was the least.
+//! The demand that a set of days serves is a submodular function, hence the guarantee: no schedule of the week serves
+//! more than 1 / (1 - 1/e^(1-x)) times as much, where x is the part of the week that one night and the largest entry
+//! take: nothing is promised for entries as long as the week. On 3,000 demands of three and four racks with such
+//! entries 78 % of the best was the least.
 //!
 //! A day is worth looking at only if it ends when some pair is done. Among these lengths the paper bisects, as if what
 //! is served for the time had a single peak; it may have several. What is served never falls as days get longer, and
@@ -58,7 +58,7 @@ fn shorten(entries: &mut Vec<u64>, mut some: Vec<u64>, length: u64) {
     entries.sort();
 }
 
-/// A day and what it serves; times in picoseconds.
+/// A day and the circuit time that it serves, in picoseconds.
 struct Best {
     served: u64,
     /// Length of day and night.
@@ -142,7 +142,8 @@ impl<'a> Search<'a> {
         self.best.as_ref().is_none_or(|best| is_clearly_more(served, cost, best.served, best.cost))
     }
 
-    /// What a day of this length serves at most. It is found exactly, and the day kept, where it may be the best.
+    /// The most that a day of this length serves. Where this day may be the best, its value is computed exactly and the
+    /// day is kept.
     fn most(&mut self, at: usize, solved: bool) -> Option<ServedDays> {
         let bound = self.heaviest.bound(self.lengths[at]);
         if !self.may_beat_best(bound, self.cost(at)) {

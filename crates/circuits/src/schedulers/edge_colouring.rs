@@ -134,7 +134,7 @@ fn lengths(time: &CircuitTime, colours: &[Pairs], frame: &Frame) -> Option<Vec<u
     Some(above.into_iter().map(|above| least + (above * room.min(wanted) / wanted) as u64).collect())
 }
 
-/// What days of these lengths serve; each pair has one colour.
+/// The circuit time that days of these lengths serve; each pair has one colour.
 fn served(time: &CircuitTime, colours: &[Pairs], lengths: &[u64]) -> u64 {
     let day = |(pairs, length): (&Pairs, &u64)| {
         pairs.iter().map(|(row, column)| time.get(*row, *column).min(*length)).sum::<u64>()

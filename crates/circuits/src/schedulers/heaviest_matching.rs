@@ -95,7 +95,8 @@ impl HeaviestMatching {
         }
     }
 
-    /// Takes `length` from the pair of each row with its column, or what there is; says what was there.
+    /// Subtracts `length` from the pair of each row with its column, down to zero at most. Returns the pairs' values
+    /// from before.
     pub fn take(&mut self, columns: &[usize], length: u64) -> Vec<u64> {
         let mut taken = Vec::with_capacity(columns.len());
         let mut kept = 0;
@@ -119,7 +120,8 @@ impl HeaviestMatching {
         taken
     }
 
-    /// What no matching serves more than in a day of `length`: the largest of each row, or of each column.
+    /// An upper bound of what a matching serves in a day of `length`: the sum of the largest entries of all rows, or of
+    /// all columns.
     pub fn bound(&self, length: u64) -> u64 {
         let sum = |largest: &[u64]| largest.iter().map(|ps| length.min(*ps)).sum::<u64>();
         sum(&self.row_largest).min(sum(&self.column_largest))

@@ -2,8 +2,8 @@
 //! section 3.2) and Helios (Farrington et al., SIGCOMM'10, section 4.3), which keep a configuration until they know the
 //! next demand.
 //!
-//! One day, since that is what both systems do: whoever wants several takes Eclipse, which weighs each against its
-//! night. A pair counts with what a circuit carries of it in the week and not with all that it has.
+//! The week has one day, as in both systems; for several days use Eclipse, which weighs each day against its night. A
+//! pair counts with the demand that a circuit can carry in the week and not with its whole demand.
 
 use super::Frame;
 use super::circuit_time::CircuitTime;

@@ -21,7 +21,7 @@ mod suite;
 use crate::{Demand, Week};
 use firstlight_units::{Rate, Span};
 
-/// What a schedule must fit in.
+/// The frame that a schedule must fit in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Frame {
     /// Length of the week: nights and days fill it exactly.
@@ -98,7 +98,7 @@ impl Scheduler {
         Scheduler::EdgeColouring,
     ];
 
-    /// Its name in experiments and on the command line.
+    /// The scheduler's name in experiments and on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Scheduler::Strobe => "strobe",
@@ -110,7 +110,7 @@ impl Scheduler {
         }
     }
 
-    /// The one of that name.
+    /// The scheduler of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|scheduler| scheduler.name() == name)
     }
@@ -135,7 +135,7 @@ impl Scheduler {
     }
 }
 
-/// What a week does for a demand: how much of each pair's goes over circuits, if all of it is there at the week's
+/// The part of a demand that a week serves: the bytes of each pair that circuits carry, if all bytes wait at the week's
 /// start.
 pub fn served(demand: &Demand, week: &Week, circuit: Rate) -> Demand {
     let mut served = Demand::zero(demand.racks());

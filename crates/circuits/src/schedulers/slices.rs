@@ -18,7 +18,7 @@ pub(crate) struct Slice {
 }
 
 impl Slice {
-    /// Its rows and columns.
+    /// The matrix' rows and columns.
     pub fn pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.columns.iter().copied().enumerate()
     }

@@ -35,7 +35,7 @@ pub struct ApplicationParameters {
     pub compute_ns: u64,
 }
 
-/// Which part of a request is wrong.
+/// The part of a request that is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestPart {
     /// The application's name.
@@ -46,13 +46,13 @@ pub enum RequestPart {
     Size,
 }
 
-/// What is wrong with a request for a schedule.
+/// Why a request for a schedule is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}")]
 pub struct WrongRequest {
     /// The part that is wrong.
     pub part: RequestPart,
-    /// What is wrong, and what to write instead.
+    /// The problem, and what to write instead.
     pub problem: String,
 }
 

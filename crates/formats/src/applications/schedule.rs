@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// A message: source rank, destination rank, bytes.
 pub type RankMessage = (u32, u32, u64);
 
-/// What a rank does, in GOAL's text form.
+/// A rank's operations, in GOAL's text form.
 #[derive(Clone, Default)]
 struct Rank {
     text: String,

@@ -28,7 +28,7 @@ const NOP: u8 = 1;
 const EXPERIMENT: u8 = 253;
 const TIME_TO_LIVE: u8 = 64;
 
-/// What headers need beside the packet record.
+/// The data that headers need beside the packet record.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderFormat {
     pub addresses: Addresses,

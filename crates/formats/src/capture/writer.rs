@@ -63,7 +63,7 @@ pub struct CaptureInterface {
     pub rate: Rate,
 }
 
-/// What a capture has to know of the network whose packets it records.
+/// The properties of the network that a capture needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CaptureNetwork {
     /// One interface for each host, by host.

@@ -323,7 +323,7 @@ mod tests {
             let pairs = transfers(Collective::AllToAll, CollectiveAlgorithm::Ring, members, 0);
             assert_eq!(pairs.len() as u32, members * (members - 1));
             assert!(pairs.iter().all(|pair| pair.chunks == (pair.to..pair.to + 1) && pair.round == 0));
-            // Whom each has heard of.
+            // The members whose chunks each member has.
             let mut heard: Vec<Vec<bool>> =
                 (0..members).map(|own| (0..members).map(|other| own == other).collect()).collect();
             let signals = transfers(Collective::Barrier, CollectiveAlgorithm::Tree, members, 0);

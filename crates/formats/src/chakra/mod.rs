@@ -40,7 +40,7 @@ const ROUNDS: u64 = 1 << 22;
 pub struct RankTrace {
     /// Name of the file, for errors.
     pub name: String,
-    /// What the file holds.
+    /// The content of the file.
     pub bytes: Vec<u8>,
 }
 

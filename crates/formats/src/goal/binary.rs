@@ -245,7 +245,7 @@ mod tests {
 
     #[test]
     fn wrong_bytes_are_named() {
-        let told = |at: usize, to: &[u8]| {
+        let reported = |at: usize, to: &[u8]| {
             let mut bytes = pair();
             bytes[at..at + to.len()].copy_from_slice(to);
             read_binary(&bytes, "a.bin").map(drop).unwrap_err().to_string()
@@ -255,15 +255,15 @@ mod tests {
         assert_eq!(cut(4), "a.bin:1:1: a binary schedule begins with the number 4223 in 8 bytes: make it with txt2bin");
         assert_eq!(cut(10), "a.bin:1:10: the schedule is cut off here: make the file anew");
         assert_eq!(cut(last - 1), "a.bin:1:31: rank 1 lies outside of the file: it is cut off, make it anew");
-        assert_eq!(told(8, &[0; 4]), "a.bin:1:9: 0 ranks are not from 1 to 1048576: make the file anew");
+        assert_eq!(reported(8, &[0; 4]), "a.bin:1:9: 0 ranks are not from 1 to 1048576: make the file anew");
         // The first rank begins at byte 46, its first operation 12 bytes later.
-        assert_eq!(told(46, &[9]), "a.bin:1:47: rank 0 has no room for 9 operations: make the file anew");
-        assert_eq!(told(62, &[4]), "a.bin:1:59: operation of kind 4: 1 is a send, 2 a receive, 3 a computation");
-        assert_eq!(told(62, &[1, 2]), "a.bin:1:59: there is no rank 2: the file has 2");
-        assert_eq!(told(136, &[5]), "a.bin:1:137: there is no operation 5 in rank 0, which has 2");
+        assert_eq!(reported(46, &[9]), "a.bin:1:47: rank 0 has no room for 9 operations: make the file anew");
+        assert_eq!(reported(62, &[4]), "a.bin:1:59: operation of kind 4: 1 is a send, 2 a receive, 3 a computation");
+        assert_eq!(reported(62, &[1, 2]), "a.bin:1:59: there is no rank 2: the file has 2");
+        assert_eq!(reported(136, &[5]), "a.bin:1:137: there is no operation 5 in rank 0, which has 2");
         let many = "18374686479671624680 bytes or nanoseconds are too many: use at most 1125899906842624";
-        assert_eq!(told(74, &[255]), format!("a.bin:1:59: {many}"));
+        assert_eq!(reported(74, &[255]), format!("a.bin:1:59: {many}"));
         let small = "7 bytes do not hold the 8 that rank 0 sends at 1:98: receive as many";
-        assert_eq!(told(161, &[7]), format!("a.bin:1:153: {small}"));
+        assert_eq!(reported(161, &[7]), format!("a.bin:1:153: {small}"));
     }
 }

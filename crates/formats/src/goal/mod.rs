@@ -20,12 +20,12 @@ const MOST_RANKS: u32 = 1 << 20;
 /// Why a tag of any is refused.
 const ANY_TAG: &str = "any tag (-1) is not modelled: name the tag";
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalAction {
     /// Sends this number of bytes to a rank.
     Send(u64, u32),
-    /// Receives what the operation with this index sends.
+    /// Receives the message of the send with this index.
     Receive(u32),
     /// Receives the message of a group that is the how many-th to arrive, counted from 1.
     ReceiveAny {
@@ -43,7 +43,7 @@ pub enum GoalAction {
 pub struct GoalOperation {
     /// The rank that does the operation.
     pub rank: u32,
-    /// What the rank does.
+    /// The rank's operations.
     pub action: GoalAction,
     /// Line and column of the operation in the file; of a binary file line 1 and the byte, counted from 1.
     pub place: (usize, usize),

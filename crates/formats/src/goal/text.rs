@@ -260,83 +260,86 @@ mod tests {
         let actions: Vec<GoalAction> = schedule.operations[..3].iter().map(|op| op.action).collect();
         let any = |arrived| GoalAction::ReceiveAny { group: 0, arrived };
         assert_eq!((actions, schedule.groups), (vec![any(1), any(2), GoalAction::Receive(5)], vec![vec![3, 4]]));
-        let told = |from: &str, to: &str| read(&text.replacen(from, to, 1), "a.goal").unwrap_err().to_string();
+        let reported = |from: &str, to: &str| read(&text.replacen(from, to, 1), "a.goal").unwrap_err().to_string();
         assert_eq!(
-            told("recv 8b", "recv 7b"),
+            reported("recv 8b", "recv 7b"),
             "a.goal:4:1: 7 bytes do not hold the 8 that rank 1 sends at 8:1: receive as many"
         );
         assert_eq!(
-            told("from 2", "from 2 tag 1"),
+            reported("from 2", "from 2 tag 1"),
             "a.goal:5:1: rank 0 receives tag 1 from any rank, too: use two tags, or name all sources"
         );
         assert_eq!(
-            told("recv 8b from -1 tag 1", "calc 1"),
+            reported("recv 8b from -1 tag 1", "calc 1"),
             "a.goal:11:1: no operation receives it: write recv from any tag 1 in rank 0 once more"
         );
         assert_eq!(
-            told("send 8b to 0 tag 1", "calc 1"),
+            reported("send 8b to 0 tag 1", "calc 1"),
             "a.goal:4:1: no operation sends it: write send to 0 tag 1 in another rank"
         );
         assert_eq!(
-            told("recv 8b from -1 tag 1", "recv 8b from -1 tag -1"),
+            reported("recv 8b from -1 tag 1", "recv 8b from -1 tag -1"),
             "a.goal:4:21: any tag (-1) is not modelled: name the tag"
         );
     }
 
     #[test]
     fn wrong_lines_are_named() {
-        let told = |from: &str, to: &str| {
+        let reported = |from: &str, to: &str| {
             let text = PAIR.replacen(from, to, 1);
             assert_ne!(text, PAIR);
             read(&text, "a.goal").map(|_| ()).unwrap_err().to_string()
         };
         assert_eq!(
-            told("num_ranks 2\n", ""),
+            reported("num_ranks 2\n", ""),
             "a.goal:1:1: the file begins with num_ranks: write for example num_ranks 16"
         );
         assert_eq!(
-            told("num_ranks 2", "num_ranks 0"),
+            reported("num_ranks 2", "num_ranks 0"),
             "a.goal:1:11: expected how many ranks, found '0': write a whole number from 1 to 1048576"
         );
         assert_eq!(
-            told("rank 1{", "rank 2{"),
+            reported("rank 1{", "rank 2{"),
             "a.goal:7:6: expected a rank, found '2': write a whole number from 0 to 1"
         );
-        assert_eq!(told("rank 1{", "rank 0{"), "a.goal:7:6: rank 0 is there already: write each rank once");
-        assert_eq!(told("rank 1{", "rank 1"), "a.goal:7:7: the brace is missing: write rank 0 {");
+        assert_eq!(reported("rank 1{", "rank 0{"), "a.goal:7:6: rank 0 is there already: write each rank once");
+        assert_eq!(reported("rank 1{", "rank 1"), "a.goal:7:7: the brace is missing: write rank 0 {");
         assert_eq!(
-            told("irequires l1\n}", "irequires l1"),
+            reported("irequires l1\n}", "irequires l1"),
             "a.goal:7:1: rank 1 has no end: write } on a line of its own"
         );
         assert_eq!(
-            told("l2 irequires l1", "l2 irequires l9"),
+            reported("l2 irequires l1", "l2 irequires l9"),
             "a.goal:10:14: there is no 'l9' in this rank: label an operation so"
         );
         assert_eq!(
-            told(" l2: calc 5", " l1: calc 5"),
+            reported(" l2: calc 5", " l1: calc 5"),
             "a.goal:9:2: 'l1' is there already: label each operation otherwise"
         );
-        assert_eq!(told("to 1", "to 2"), "a.goal:4:17: expected a rank, found '2': write a whole number from 0 to 1");
-        assert_eq!(told("to 1", "from 1"), format!("a.goal:4:14: expected 'to', found 'from': {RIGHT}"));
         assert_eq!(
-            told("tag 7 cpu", "tag 8 cpu"),
+            reported("to 1", "to 2"),
+            "a.goal:4:17: expected a rank, found '2': write a whole number from 0 to 1"
+        );
+        assert_eq!(reported("to 1", "from 1"), format!("a.goal:4:14: expected 'to', found 'from': {RIGHT}"));
+        assert_eq!(
+            reported("tag 7 cpu", "tag 8 cpu"),
             "a.goal:4:6: no operation receives it: write recv from 0 tag 8 in rank 1"
         );
-        assert_eq!(told(" l2: send 8b to 1 tag 7", " l2: calc 8"), "a.goal:4:19: expected cpu, found 'nic'");
+        assert_eq!(reported(" l2: send 8b to 1 tag 7", " l2: calc 8"), "a.goal:4:19: expected cpu, found 'nic'");
         assert_eq!(
-            told(" l2: send 8b to 1 tag 7 cpu 0 nic 0", " l2: calc 8"),
+            reported(" l2: send 8b to 1 tag 7 cpu 0 nic 0", " l2: calc 8"),
             "a.goal:8:5: no operation sends it: write send to 1 tag 7 in rank 0"
         );
         assert_eq!(
-            told("recv 8b", "recv 7b"),
+            reported("recv 8b", "recv 7b"),
             "a.goal:8:5: 7 bytes do not hold the 8 that rank 0 sends at 4:6: receive as many"
         );
         assert_eq!(
-            told("calc 5", "calc 5us"),
+            reported("calc 5", "calc 5us"),
             format!("a.goal:9:11: expected nanoseconds, found '5us': write a whole number from 0 to {MOST}")
         );
-        assert_eq!(told("calc 5", "wait 5"), format!("a.goal:9:6: expected an operation, found 'wait': {RIGHT}"));
-        assert_eq!(told("tag 7 cpu 0 nic 0", "tag"), "a.goal:4:19: 'tag' has no number: write for example tag 0");
+        assert_eq!(reported("calc 5", "wait 5"), format!("a.goal:9:6: expected an operation, found 'wait': {RIGHT}"));
+        assert_eq!(reported("tag 7 cpu 0 nic 0", "tag"), "a.goal:4:19: 'tag' has no number: write for example tag 0");
         assert_eq!(
             read("", "a.goal").unwrap_err().to_string(),
             "a.goal:1:1: there are no ranks: write for example num_ranks 16"

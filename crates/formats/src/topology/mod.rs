@@ -21,7 +21,7 @@ pub struct Imported {
     /// The number that the file gives each host, by [`firstlight_net::HostId`]. Flow lists that belong to the file use
     /// these numbers.
     pub host_numbers: Vec<u32>,
-    /// What the file has and the model lacks or models differently, each with file and line.
+    /// Parts of the file that the model lacks or models differently, each with file and line.
     pub notes: Vec<String>,
 }
 

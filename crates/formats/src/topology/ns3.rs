@@ -9,8 +9,8 @@
 //! ...
 //! ```
 //!
-//! Those simulators stop reading after the last link; files often have an explanation there. Rates and delays are as
-//! ns-3 writes them: a rate without unit is in bits per second, a delay without unit in seconds.
+//! The simulators of these forks stop reading after the last link; files often have an explanation there. Rates and
+//! delays are as ns-3 writes them: a rate without unit is in bits per second, a delay without unit in seconds.
 //!
 //! Hosts are numbered in the order of their numbers in the file. Names of hosts and switches keep the file's number
 //! (`host7`, `switch4`). A host may have several links. Links lose no packets: a note names shares of lost packets

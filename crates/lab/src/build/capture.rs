@@ -1,4 +1,4 @@
-//! Which packets of a run are captured.
+//! Chooses the packets of a run that are captured.
 //!
 //! One interface per host, named as the experiment names it; a packet is recorded where it passes that host's edge. By
 //! default only the sender's host of each flow records, as tcpdump there would: otherwise a reader sees every packet

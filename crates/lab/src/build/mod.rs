@@ -21,7 +21,7 @@ fn changes_of_each(hosts: usize) -> usize {
     (MOST_CHANGES / hosts.max(1)).max(1000)
 }
 
-/// Builds the fabric with its hosts and flows, and with all that is to be measured.
+/// Builds the fabric with its hosts and flows, and sets up its measurements.
 ///
 /// # Errors
 /// When the engine refuses the configuration.

@@ -45,8 +45,8 @@ fn nanoseconds(spec: &Spec, span: Span) -> u64 {
     (span * u64::from(spec.tables.time_scale)).as_ps().div_ceil(Span::from_ns(1).as_ps())
 }
 
-/// Whether the run may end when its Linux hosts are done: it waits for them only. The kernel does not know when
-/// simulated flows are complete.
+/// Whether the run may end when its Linux hosts are done, because it waits for no other hosts. The kernel does not know
+/// when simulated flows are complete.
 fn ends_early(spec: &Spec, linux: &Linux) -> bool {
     let sized = spec.flows.iter().all(|flow| flow.size.is_some() && flow.hosts == HostKind::Linux);
     let awaited = !spec.flows.is_empty() || linux.programs.iter().any(|program| !program.server);

@@ -1,12 +1,12 @@
 //! DX's experiment on its own measurement chain (section 5.1, Figs. 6 to 8): two hosts back to back, a flow that fills
 //! the link between them, and what each stage makes of an RTT that "should remain unchanged".
 //!
-//! No engine is needed, for nothing overtakes anything: every stage keeps the order of packets, so each packet is
-//! followed through all of them, and the ACK that it causes back, before the next one is looked at.
+//! No engine is needed, since every stage keeps the order of packets: each packet is followed through all stages, and
+//! its ACK on the way back, before the next packet.
 //!
-//! The sender is a TCP whose window is full: it hands over 64 KB at a time, when the ACK of the 64 KB comes that were
-//! a window earlier. What the receiving stacks hold up, the interface's queue lacks, and the other way round: by
-//! Little's law the two make a window together. That is the paper's burst error: stamps that are taken before the
+//! The sender is a TCP whose window is full: it hands over 64 KB at a time, when the ACK of the 64 KB comes that were a
+//! window earlier. Packets in the receiving stacks are missing in the interface's queue, and the other way round: by
+//! Little's law the two add up to the window. That is the paper's burst error: timestamps that are taken before the
 //! queue show its changes as delay. The receiver answers every other packet.
 
 mod outcome;
@@ -27,18 +27,18 @@ pub struct MeasurementChain {
     pub chain: ChainConfig,
     /// The hosts' clocks.
     pub clocks: ClockConfig,
-    /// The hosts' stacks, between TCP and the interface: they decide when the flow's bursts come, whoever takes the
-    /// stamps.
+    /// The hosts' stacks, between TCP and the interface: they decide when the flow's bursts come, whatever stage takes
+    /// the timestamps.
     pub stack: StackDelays,
     /// The link.
     pub rate: Rate,
-    /// Its propagation delay.
+    /// The link's propagation delay.
     pub delay: Span,
     /// Size of a data packet.
     pub packet: u16,
     /// Size of an ACK.
     pub ack: u16,
-    /// What TCP hands over at a time, in whole packets.
+    /// The burst that TCP hands over at a time, in whole packets.
     pub burst: Bytes,
     /// The window, in whole bursts.
     pub window: Bytes,
@@ -65,8 +65,8 @@ impl MeasurementChain {
     }
 }
 
-/// Sends `packets` packets and reports what the stamps say; the first two windows are left out. `seed` decides all
-/// noise; the stacks' is the same for every way to take stamps.
+/// Sends `packets` packets and reports their timestamps without the first two windows. `seed` decides all noise; the
+/// stacks' noise is the same for every stage that takes timestamps.
 ///
 /// # Panics
 /// When a packet or an ACK has no bytes, the rate is zero, or a burst holds no packet.
@@ -74,8 +74,8 @@ pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> 
     let mut path = ChainPath::new(config, seed);
     let burst = config.burst.get() / u64::from(config.packet);
     assert!(burst > 0, "a burst holds at least one packet");
-    // A window holds two bursts at least: with an ACK for every other packet the last one of a burst waits for the
-    // next.
+    // A window holds at least two bursts: with an ACK for every other packet, the last packet of a burst is
+    // acknowledged with the next burst.
     let window = (config.window.get() / config.burst.get()).max(2) as usize;
     let mut report = ChainReport::default();
     // When TCP learnt of the end of each of the last bursts.

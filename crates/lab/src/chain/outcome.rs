@@ -1,4 +1,4 @@
-//! The result of an experiment on the measurement chain: the series of timestamps, and what they say of each stage.
+//! The result of an experiment on the measurement chain: the series of timestamps, and statistics of each stage.
 
 use super::{ChainReport, MeasurementChain, Spread, measurement_chain};
 use crate::measure;
@@ -10,7 +10,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::fmt::Write;
 
-/// What a packet of 1500 bytes takes at 10 Gb/s.
+/// The serialization of a packet of 1500 bytes at 10 Gb/s.
 const LINK_NS: i64 = 1200;
 
 /// Runs an experiment on the chain. `overrides` are those it was read with, for the manifest.
@@ -82,5 +82,5 @@ pub(super) fn summary(report: &ChainReport) -> Table {
         .text("metric", "name", &rows, |row| row.0.into())
         .text("unit", "unit of the value", &rows, |row| row.1.into())
         .with("value", "value", Column::Number(rows.iter().map(|row| row.2).collect()))
-        .text("meaning", "what it says", &rows, |row| row.3.into())
+        .text("meaning", "meaning of the metric", &rows, |row| row.3.into())
 }

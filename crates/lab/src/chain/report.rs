@@ -1,4 +1,4 @@
-//! What the stamps say of the RTT and of the gaps between packets.
+//! Statistics of the timestamps: of the RTT and of the gaps between packets.
 
 use super::path::Measured;
 use crate::quantile::quantile;

@@ -53,7 +53,8 @@ fn each_stage_takes_its_error_away() {
     assert!(kernel > bare && bare > 10.0 * bucket, "the burst is the driver's largest error: {bare} {bucket}");
     // Three waits for a round of a loop, of 1.303 us each: before t1, t2 and t4. An ACK's t3 seldom waits.
     assert!((bucket - 1.303 * 3f64.sqrt()).abs() < 0.1, "{bucket}");
-    // Calibration mends what is sent. What is received late by an outlier stays late while the link is full.
+    // Calibration corrects the timestamps of sent packets. An arrival's timestamp that is late by an outlier stays late
+    // while the link is full.
     assert!(software < 1.5 * bucket, "{software} {bucket}");
     assert!(calibrated < 0.5 * card && card < bucket, "{calibrated} {card}");
 }

@@ -147,13 +147,13 @@ fn workloads(spec: &Spec, notes: &mut Vec<String>) {
 fn marks(spec: &Spec, hybrid: &HybridConfig, notes: &mut Vec<String>) {
     let heeding = with_ecn(spec, EcnUse::OwnMeaning);
     if let Some(name) = heeding.filter(|_| hybrid.marks.is_none() && hybrid.notices.is_none()) {
-        notes.push(format!("{name} flows never learn of a circuit: add [marks]"));
+        notes.push(format!("{name} flows get no signal of circuits: add [marks]"));
     }
     if hybrid.marks.is_some() && heeding.is_none() {
         notes.push("no flow uses the ECE marks of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.notices.is_some() && heeding.is_none() {
-        notes.push("no flow heeds the notices of [marks]: use retcp, or remove [marks]".into());
+        notes.push("no flow uses the notices of [marks]: use retcp, or remove [marks]".into());
     }
     if hybrid.marks.is_some() && spec.tables.tcp.tcp.ecn {
         notes.push(

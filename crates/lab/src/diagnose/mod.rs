@@ -1,4 +1,4 @@
-//! Warnings: why the results of a run may mean something else than they seem to.
+//! Warnings: reasons why the results of a run may be misleading.
 
 mod experiment;
 mod lossless;

@@ -10,7 +10,7 @@ use firstlight_spec::{Network, Spec};
 use firstlight_units::Rate;
 use serde_json::{Map, Value as Json, json};
 
-/// Which links can be paused, and at which thresholds; null where none can.
+/// The links that can be paused, with their thresholds; null where no link can be paused.
 pub(super) fn pfc(spec: &Spec) -> Json {
     let Network::Graph(graph) = &spec.network else { return Json::Null };
     let Some(pfc) = &graph.switch.pfc else { return Json::Null };

@@ -1,4 +1,4 @@
-//! What an experiment would build: hosts, rates, week, bandwidth-delay products, pauses, QCN, flows.
+//! Describes what an experiment would build: hosts, rates, week, bandwidth-delay products, pauses, QCN, flows.
 
 mod lossless;
 
@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 /// Most flows that are listed; all are counted.
 const MOST_FLOWS: usize = 1000;
 
-/// A description of what a file asks for.
+/// A description of the run that a file describes: a network's or the measurement chain's.
 pub fn inspect_request(request: &Request) -> Json {
     match request {
         Request::Network(spec) => inspect(spec),
@@ -68,7 +68,7 @@ pub fn inspect(spec: &Spec) -> Json {
     })
 }
 
-/// What links carry with each packet.
+/// The framing that links add to each packet.
 fn framing(framing: Framing) -> Json {
     json!({"kind": framing.name(), "bytes_per_packet": framing.overhead()})
 }
@@ -237,7 +237,7 @@ fn probes(spec: &Spec) -> Json {
     spec.probes.iter().take(MOST_FLOWS).map(one).collect()
 }
 
-/// What runs on Linux hosts, and on which kernel; null when all hosts are simulated.
+/// The programs and flows on Linux hosts, and their kernel; null when all hosts are simulated.
 fn linux(spec: &Spec) -> Json {
     let hosts = |linux: &firstlight_spec::Linux| {
         let programs: Vec<&str> = linux.programs.iter().map(|program| program.name.as_str()).collect();

@@ -25,7 +25,7 @@ pub(super) fn least_times(spec: &Spec) -> Vec<Option<Span>> {
         let begin = *starts[job].get_or_insert(message.start);
         let after = spec.messages.after(index);
         if after.iter().any(|other| *other as usize >= index) {
-            // Which of them are the first, and so the least time, is known only after the run.
+            // The first of them, and so the least time, are known only after the run.
             least[job] = None;
         }
         let own = |other: &u32| list[*other as usize].job == message.job;

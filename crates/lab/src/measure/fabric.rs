@@ -105,7 +105,7 @@ pub(super) fn circuits(counters: &Counters) -> Table {
             rows,
             |c| c.demand,
         )
-        .count("carried_bytes", "what was sent over it, headers included", rows, |c| c.carried)
+        .count("carried_bytes", "bytes sent over it, headers included", rows, |c| c.carried)
 }
 
 /// A matching as text: `0->1 1->2 2->0`, or `idle` without circuits.

@@ -31,7 +31,7 @@ pub struct PathLink {
     pub rate: Rate,
     /// Propagation delay of the link, and the delay of a host's stack at its end.
     pub delay: Span,
-    /// What the link carries with each packet.
+    /// The framing that the link adds to each packet.
     pub framing: Framing,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Ideal<'a> {
         Some(hops)
     }
 
-    /// A complete flow's time over the least one.
+    /// A complete flow's completion time, divided by the least one.
     pub(super) fn slowdown(&self, spec: &Spec, flow: &FlowReport) -> Option<f64> {
         let ideal = self.completion(flow.src, flow.dst, flow.size?)?;
         Some(super::flows::completion(spec, flow)?.as_us_f64() / ideal.as_us_f64())

@@ -1,4 +1,4 @@
-//! Table `job_paths`: what each complete job waited for, step by step.
+//! Table `job_paths`: the critical path of each complete job, step by step.
 //!
 //! The path leads back from the job's last message to be complete: to the message whose completion made it ready, and
 //! so on to a message that was ready at its start, or by a message of another job. The steps of a job cover the time
@@ -50,7 +50,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     let integer = |of: fn(&JobStep<'_>) -> Option<usize>| {
         Column::Integer(steps.iter().map(|step| of(step).map_or(-1, |number| number as i64)).collect())
     };
-    Table::new("job_paths", "what each complete job waited for: one row for each step of its critical path")
+    Table::new("job_paths", "critical path of each complete job: one row for each step")
         .text("workload", "the workload's name", &steps, |step| spec.workload_name(step.job.entry).to_string())
         .with(
             "job",

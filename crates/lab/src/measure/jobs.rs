@@ -33,12 +33,12 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
     })
     .count(
         "size_bytes",
-        "what it is about: the file's size, the reducer's input, the replies to a query, what an application writes \
+        "payload of the job: the file's size, the reducer's input, the replies to a query, what an application writes \
          or sends",
         &rows,
         |(asked, _)| asked.size.get(),
     )
-    .count("sent_bytes", "what its messages or flows have, replicas and calls included", &rows, |(_, report)| {
+    .count("sent_bytes", "bytes of its messages or flows, replicas and calls included", &rows, |(_, report)| {
         report.bytes.get()
     })
     .count("messages", "how many messages or flows it has", &rows, |(_, report)| u64::from(report.messages))

@@ -46,7 +46,7 @@ pub(super) fn tcp_info(spec: &Spec, linux: &LinuxCounters) -> Table {
         .count("delivered_ce", "of those, reported with a congestion mark", rows, |r| r.info.delivered_ce.into())
 }
 
-/// One row for each flow: what its sender's kernel counts itself of what an account says.
+/// One row for each flow: the sending kernel's own counters of the causes that an account divides.
 pub(super) fn limits(spec: &Spec, linux: &LinuxCounters) -> Table {
     let rows: Vec<_> = linux.senders.iter().collect();
     let us = move |time: u64| time as f64 / f64::from(spec.tables.time_scale);

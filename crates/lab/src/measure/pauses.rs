@@ -54,14 +54,14 @@ fn ports(rows: &[PausedPort]) -> Table {
     .count("packets", "packets that it has begun to send", rows, |p| p.packets)
     .count(
         "peak_bytes",
-        "most that the next switch, or the host's adapter, ever held of what came from here",
+        "most bytes of packets from here that the next switch, or the host's adapter, held at one time",
         rows,
         |p| p.peak,
     )
     .count("xon_bytes", "go on at or below this", rows, |p| p.limits.xon.get())
     .count("xoff_bytes", "pause above this", rows, |p| p.limits.xoff.get())
     .count("buffer_bytes", "lose beyond this", rows, |p| p.limits.buffer.get())
-    .count("headroom_bytes", "what can come once XOFF is exceeded", rows, |p| p.limits.headroom.get())
+    .count("headroom_bytes", "bytes that can arrive once XOFF is exceeded", rows, |p| p.limits.headroom.get())
 }
 
 /// One row for each paused class of a port and cause.

@@ -23,7 +23,7 @@ pub(super) fn table(spec: &Spec, probes: &[ProbeReport]) -> Table {
         })
         .with(
             "throughput_gbps",
-            "what arrived, IP headers included, over the time in which it sent; NaN when it sent none",
+            "bytes that arrived, IP headers included, over the time in which it sent; NaN when it sent none",
             numbers(rates),
         )
         .number("latency_min_us", "least time from host to host; NaN when none arrived", probes, latency(0.0))

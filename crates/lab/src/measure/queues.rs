@@ -26,9 +26,14 @@ pub(super) fn table(queues: &[QueueReport]) -> Table {
     let wait = |part| move |queue: &QueueReport| histogram_quantile_us(&queue.waits, part);
     Table::new("queues", "one row for each watched port: its packets' waits in the measured time")
         .text("name", "as in table ports", queues, |queue| queue.name.clone())
-        .count("packets", "packets that it took in", queues, |queue| queue.packets)
+        .count("packets", "packets that it accepted", queues, |queue| queue.packets)
         .count("bytes", "their bytes, without Ethernet framing", queues, |queue| queue.bytes.get())
-        .number("utilization", "these bytes and their framing of what its link could carry", queues, utilization)
+        .number(
+            "utilization",
+            "share of its link's capacity that these bytes took with their framing",
+            queues,
+            utilization,
+        )
         .number("wait_mean_us", "mean time until a packet's first bit was sent; NaN without any", queues, mean_wait_us)
         .number("wait_p50_us", "time that half of them did not exceed", queues, wait(0.5))
         .number("wait_p99_us", "time that 99% did not exceed", queues, wait(0.99))

@@ -64,7 +64,7 @@ pub(super) fn table(spec: &Spec, counters: &Counters) -> Table {
         .text("metric", "name", &rows, |row| row.metric.clone())
         .text("unit", "unit of the value", &rows, |row| row.unit.into())
         .with("value", "value", numbers(rows.iter().map(|row| row.value)))
-        .text("meaning", "what it says", &rows, |row| row.meaning.clone())
+        .text("meaning", "meaning of the metric", &rows, |row| row.meaning.clone())
 }
 
 /// The value of a metric in a summary.
@@ -82,7 +82,7 @@ fn pair(rows: &mut Rows, spec: &Spec, hybrid: &HybridConfig, counters: &Counters
             "circuit_utilization_pct",
             "%",
             utilization * 100.0,
-            "the pair's payload over the circuit, retransmissions included, of what its circuit could carry",
+            "share of the circuit's capacity that the pair's payload took, retransmissions included",
         );
     }
     let mut all = meter.circuit.latency.clone();
@@ -205,7 +205,7 @@ fn watched(rows: &mut Rows, queue: &QueueReport) {
         "queue_utilization_pct",
         "%",
         queues::utilization(queue) * 100.0,
-        format!("what {name} took in of what its link could carry"),
+        format!("share of its link's capacity that {name} accepted"),
     );
     rows.add("queue_wait_mean_us", "us", queues::mean_wait_us(queue), format!("mean wait of packets at {name}"));
     for (metric, part) in [("queue_wait_p50_us", 0.5), ("queue_wait_p99_us", 0.99)] {

@@ -1,4 +1,4 @@
-//! The manifest of a result: what was run, by which version, and the evidence that it is sound.
+//! The manifest of a result: the experiment, the version that ran it, and the evidence that the result is valid.
 
 use crate::diagnose;
 use crate::run::Counters;
@@ -50,7 +50,7 @@ pub fn manifest(spec: &Spec, overrides: &Overrides, counters: &Counters, tables:
     })
 }
 
-/// How many flows have which kind of hosts, and what became of the frames of Linux hosts.
+/// The number of flows of each kind of hosts, and the counts of Linux hosts' frames.
 fn hosts(spec: &Spec, counters: &Counters) -> Json {
     let linux = spec.flows.iter().filter(|flow| flow.hosts == HostKind::Linux).count();
     let mut hosts = json!({"simulated": spec.flows.len() - linux, "linux": linux});

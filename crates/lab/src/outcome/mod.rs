@@ -1,4 +1,4 @@
-//! The result of a run: its tables, and a manifest that says what was run and gives the evidence that it is sound.
+//! The result of a run: its tables, and a manifest that has the experiment and the evidence that the result is valid.
 
 mod describe;
 mod manifest;
@@ -19,9 +19,9 @@ use serde_json::Value as Json;
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// What was run, and the evidence that it is sound.
+    /// The experiment, and the evidence that the result is valid.
     pub manifest: Json,
-    /// The tables of all that was measured.
+    /// The tables of measurements.
     pub tables: Vec<Table>,
 }
 
@@ -60,10 +60,10 @@ pub fn run(
     Ok(Outcome::of(spec, overrides, &counters))
 }
 
-/// Completes the timeline of a run, whose world has given it back, by what is known after the run.
+/// Completes the timeline of a run by the data that are known only after the run. The world has returned the timeline.
 ///
 /// # Errors
-/// When something could not be written.
+/// When a write fails.
 pub fn finish_timeline(timeline: Timeline, spec: &Spec, counters: &Counters) -> Result<(), LabError> {
     measure::critical_paths(spec, counters, |flow, steps| timeline.add_path(flow, steps));
     if let (Some(hosts), Some(linux)) = (&spec.linux, &counters.linux) {

@@ -54,7 +54,7 @@ pub struct Counters {
     pub strays: u64,
     /// Digest of the run.
     pub digest: u64,
-    /// Why packets left when they did, where `measure.account` asks for it.
+    /// The causes of packets' waits, where `measure.account` is given.
     pub causes: Option<CauseReport>,
     /// Reports of the run's Linux hosts, if it has any.
     pub linux: Option<LinuxCounters>,

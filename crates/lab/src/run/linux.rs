@@ -1,4 +1,4 @@
-//! What a run's Linux hosts reported, beside what the network counted.
+//! The reports of a run's Linux hosts, beside the network's counters.
 
 use crate::fidelity::Fidelity;
 use firstlight_linux::{Frames, Processors, TcpInfo};
@@ -8,15 +8,15 @@ use std::collections::BTreeMap;
 /// Reports of a run's Linux hosts.
 #[derive(Clone, Debug, Default)]
 pub struct LinuxCounters {
-    /// What the sender of each flow reported last, but for samples.
+    /// The last report of each flow's sender, samples excepted.
     pub senders: BTreeMap<u32, TcpInfo>,
-    /// What became of the hosts' frames.
+    /// The counts of the hosts' frames.
     pub frames: Frames,
     /// States of the flows over time, if `measure.tcp_info` is set.
     pub samples: Vec<TcpInfoSample>,
     /// How each program of the experiment ended; `None` for a program that ran until the end.
     pub ended: Vec<Option<ProgramEnd>>,
-    /// What each host's processors have done; none where hosts have no processors.
+    /// The counters of each host's processors; none where hosts have no processors.
     pub processors: Vec<Processors>,
     /// How closely the run followed the clock, if hosts ran in dilated time.
     pub fidelity: Option<Fidelity>,

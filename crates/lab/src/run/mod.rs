@@ -45,7 +45,8 @@ pub struct Files<'a> {
     pub timeline: Option<&'a TimelineRequest>,
 }
 
-/// Runs an experiment, and writes the files that are named. The timeline still lacks what is known after the run.
+/// Runs an experiment, and writes the files that are named. The timeline still lacks the data that are known only after
+/// the run.
 ///
 /// # Errors
 /// When the engine refuses the experiment, a file cannot be written, the run is cancelled, or packets are not

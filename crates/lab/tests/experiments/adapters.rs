@@ -26,8 +26,8 @@ fn a_slow_host_pauses_its_switch_and_is_the_root_of_it() {
     assert_eq!((of("headroom_bytes"), of("xoff_bytes"), of("xon_bytes")), (9654, 20_346, 17_346));
     assert!((20_346..=30_000).contains(&of("peak_bytes")));
     let cause = row(&outcome, "pause_causes", "host4.port");
-    let told = |column| &*texts(&outcome, "pause_causes", column)[cause];
-    assert_eq!((told("switch"), told("egress"), told("root")), ("host4", "host4.adapter", "host4.adapter"));
+    let reported = |column| &*texts(&outcome, "pause_causes", column)[cause];
+    assert_eq!((reported("switch"), reported("egress"), reported("root")), ("host4", "host4.adapter", "host4.adapter"));
     // The sender behind two switches waits for that host.
     let nic = texts(&outcome, "pause_causes", "name").iter().zip(texts(&outcome, "pause_causes", "root"));
     assert!(nic.into_iter().any(|(name, root)| name == "host1.nic" && root == "host4.adapter"));
@@ -60,17 +60,17 @@ fn a_lone_flow_has_no_slowdown() {
 
 #[test]
 fn what_would_be_built_is_told() {
-    let told = |set: &[_]| inspect(&read(INCAST, set));
-    let slow = told(&[DRAIN]);
+    let reported = |set: &[_]| inspect(&read(INCAST, set));
+    let slow = reported(&[DRAIN]);
     let limits = serde_json::json!([{
         "rate": "10Gbps", "xon_bytes": 499_346, "xoff_bytes": 502_346, "headroom_bytes": 9654, "buffer_bytes": 512_000,
         "response_us": 3.072,
     }]);
     let adapter = serde_json::json!({"drain": "2Gbps", "receive_buffer_bytes": 512_000, "links_to_hosts": limits});
     assert_eq!((&slow["adapter"], slow["notes"].to_string().contains("drain")), (&adapter, false));
-    assert_eq!(told(&[DRAIN, ("pfc.kind", "off")])["adapter"]["links_to_hosts"], serde_json::json!([]));
-    assert!(told(&[])["adapter"].is_null());
-    let fast = told(&[("adapter.drain", "10Gbps")])["notes"].to_string();
+    assert_eq!(reported(&[DRAIN, ("pfc.kind", "off")])["adapter"]["links_to_hosts"], serde_json::json!([]));
+    assert!(reported(&[])["adapter"].is_null());
+    let fast = reported(&[("adapter.drain", "10Gbps")])["notes"].to_string();
     let note = "receive buffers never fill: adapter.drain = 10Gbps is not below the rate of any link to a host, 10Gbps \
                 at most";
     assert!(fast.contains(note), "{fast}");

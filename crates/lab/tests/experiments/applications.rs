@@ -1,6 +1,6 @@
 //! Workloads of applications: queries, paced writers, background, datagrams, schedules of message passing.
 
-use crate::{integers, metric, numbers, read, result, told_at};
+use crate::{integers, metric, numbers, read, reported_at, result};
 use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::{Spec, inspect};
 use firstlight_net::Framing;
@@ -27,7 +27,7 @@ fn path(links: usize) -> Vec<PathLink> {
     vec![PathLink { rate: Rate::from_gbps(10), delay: Span::from_us(1), framing: Framing::Ip }; links]
 }
 
-/// What a lone flow takes over so many links, handshake included.
+/// The time of a lone flow over this number of links, handshake included.
 fn alone(spec: &Spec, links: usize, bytes: u64) -> f64 {
     completion_on(&path(links), &path(links), &spec.tables.tcp.tcp, Bytes::new(bytes)).as_us_f64()
 }
@@ -145,7 +145,8 @@ fn the_time_of_a_query_by_hand() {
     let outcome = result(&on(&racks(2, 2), text), &[("fabric.hosts_per_rack", "2"), ("workload.0.queries", "1")]);
     let times = numbers(&outcome, "jobs", "duration_us");
     let expected = of(&spec) + 3.0 * ack;
-    // Both aggregators ask at once, and may meet: the faster of the two queries meets nobody, or all of its way.
+    // Both aggregators ask at once, and their packets may share a queue: the faster query shares none, or shares its
+    // whole path.
     assert!(times.iter().all(|time| *time >= expected - 1e-6), "{times:?} and {expected}");
     let computed = result(&on(&racks(2, 2), text), &[("workload.0.queries", "1"), ("workload.0.compute", "1ms")]);
     for (with, without) in numbers(&computed, "jobs", "duration_us").iter().zip(times) {
@@ -295,9 +296,9 @@ fn a_schedule_is_replayed() {
     let (time, slowdown) = replay(&behind);
     assert!((time - (5.0 + network + 6.0 * 11.0)).abs() < 1e-6, "{time} and {network}");
     assert!((slowdown - time / (least + 2.0 * 11.0)).abs() < 1e-6, "{slowdown}: {least}");
-    // What waits for the reply to its own message, and the reply for it.
+    // A message waits for the reply to itself, and the reply waits for the message.
     std::fs::write(&short, file.replace("l2 requires l1\n}\nrank", "l2 requires l3\n}\nrank")).unwrap();
-    let stuck = told_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
+    let stuck = reported_at("x.toml", &text.replace("tests/specs/pair.goal", short.to_str().unwrap()));
     assert!(
         stuck.ends_with(
             "short.goal:5:7: workload.0.file: it waits for itself, by what it requires and receives: \
@@ -311,11 +312,11 @@ fn a_schedule_is_replayed() {
 #[test]
 #[rustfmt::skip]
 fn what_cannot_be_is_refused() {
-    let star = |workload: &str| told_at("x.toml", &on(STAR, workload));
+    let star = |workload: &str| reported_at("x.toml", &on(STAR, workload));
     assert_eq!(star("kind = \"partition_aggregate\"\nqueries = 1"),
         "x.toml:12:8: workload.0.kind: rack 0 asks the others, whose hosts ask each other: use a fabric with racks, \
          at least two of two hosts");
-    assert_eq!(told_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")),
+    assert_eq!(reported_at("x.toml", &on(&racks(2, 2), "kind = \"partition_aggregate\"")),
         "x.toml:15:1: workload.0.queries: missing: write for example queries = 100 in [[workload]]");
     let paced = |steps: &str| star(&format!("kind = \"paced\"\nto = \"host0\"\nsteps = {steps}"));
     let wrong = |text: &str| format!("x.toml:14:9: workload.0.steps: {text}");

@@ -119,7 +119,7 @@ fn warnings_say_why_results_may_mislead() {
     said(PAIR, &[("warmup", "4800us")], "warmup = 4800us is shorter than 3 weeks, 14400us");
     said(PAIR, &[("duration", "145ms")], "is not a whole number of weeks");
     said(PAIR, &[("measure.pair", "[2, 0]")], "the measured pair 2->0 had no data traffic");
-    said(PAIR, &[("tcp.cc", "retcp")], "retcp flows never learn of a circuit: add [marks]");
+    said(PAIR, &[("tcp.cc", "retcp")], "retcp flows get no signal of circuits: add [marks]");
     said(PAIR, &[("marks.advance", "0s")], "no flow uses the ECE marks of [marks]");
     said(PAIR, &[("tcp.cc", "dctcp")], "dctcp flows never see a mark: VOQs have no ECN threshold");
     said(PAIR, &[("voq.ecn_small", "10")], "no flow negotiates ECN");
@@ -158,16 +158,16 @@ fn thresholds_that_a_queue_never_reaches_are_told() {
     );
 
     let star = |set: Set<'_>| said(STAR, &[&[("flows.0.from", "host1")], set].concat());
-    let told = |key: &str, holds: &str| [format!("{key} is never exceeded: the queue holds {holds}")];
-    assert_eq!(star(&[("switch.queue", "100kB"), ("switch.ecn", "100kB")]), told("switch.ecn = 100kB", "100kB"));
+    let reported = |key: &str, holds: &str| [format!("{key} is never exceeded: the queue holds {holds}")];
+    assert_eq!(star(&[("switch.queue", "100kB"), ("switch.ecn", "100kB")]), reported("switch.ecn = 100kB", "100kB"));
     assert_eq!(star(&[("switch.queue", "100kB"), ("switch.ecn", "99kB")]), Vec::<String>::new());
-    assert_eq!(star(&[("switch.queue", "30"), ("switch.ecn", "30")]), told("switch.ecn = 30", "30 packets"));
+    assert_eq!(star(&[("switch.queue", "30"), ("switch.ecn", "30")]), reported("switch.ecn = 30", "30 packets"));
     let band = [("switch.red.min", "100kB"), ("switch.red.max", "300kB")];
     let star_red = |queue: &'static str| star(&[&band[..], &[("switch.queue", queue)]].concat());
-    assert_eq!(star_red("100kB"), told("switch.red.min = 100kB", "100kB"));
+    assert_eq!(star_red("100kB"), reported("switch.red.min = 100kB", "100kB"));
     assert_eq!(star_red("101kB"), Vec::<String>::new());
     // Ten wait and one is in service: 99 kB.
-    assert_eq!(star_red("10"), told("switch.red.min = 100kB", "10 packets of 9000 bytes"));
+    assert_eq!(star_red("10"), reported("switch.red.min = 100kB", "10 packets of 9000 bytes"));
     assert_eq!(star_red("11"), Vec::<String>::new());
 }
 

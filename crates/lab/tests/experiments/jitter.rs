@@ -1,7 +1,7 @@
 //! `hosts.jitter`: what it adds to each packet, that nothing overtakes, and what it changes where flows lock each other
 //! out.
 
-use super::{integers, numbers, result, told};
+use super::{integers, numbers, reported, result};
 
 const PROBES: &str = "duration = \"20ms\"\n[fabric]\nkind = \"star\"\nhosts = 2\n[hosts]\nrate = \"10Gbps\"\ndelay = \
                       \"1us\"\n[[workload]]\nkind = \"probe\"\nfrom = \"host0\"\nto = \"host1\"\ninterval = \"100us\"\n\
@@ -68,7 +68,7 @@ fn equal_flows_lock_each_other_out_without_jitter_alone() {
 #[test]
 fn wrong_distributions_are_named() {
     let jitter =
-        |line: &str| told(super::STAR, "rate = \"10Gbps\"\n", &format!("rate = \"10Gbps\"\njitter = {line}\n"));
+        |line: &str| reported(super::STAR, "rate = \"10Gbps\"\n", &format!("rate = \"10Gbps\"\njitter = {line}\n"));
     assert_eq!(
         jitter("{ kind = \"normal\" }"),
         "x.toml:9:19: hosts.jitter.kind: 'normal' is not one of uniform, exponential, log_normal, file: did you mean \

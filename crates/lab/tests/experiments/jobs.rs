@@ -262,8 +262,9 @@ fn a_plan_has_the_messages_of_linux_hosts() {
     let plan = firstlight_lab::plan(&spec).unwrap();
     assert_eq!((spec.messages.list().len(), plan.messages.len(), plan.flows.len()), (4, 2, 2));
     assert_eq!(plan.flows.iter().map(|flow| (flow.flow, flow.start)).collect::<Vec<_>>(), [(2, None), (3, None)]);
-    let told = |index: usize| (plan.messages[index].flow, plan.messages[index].bytes, plan.messages[index].start_ps);
-    assert_eq!((told(0), told(1)), ((Some(0), 10_000, 6_000_000), (Some(1), 10_000, 0)));
+    let reported =
+        |index: usize| (plan.messages[index].flow, plan.messages[index].bytes, plan.messages[index].start_ps);
+    assert_eq!((reported(0), reported(1)), ((Some(0), 10_000, 6_000_000), (Some(1), 10_000, 0)));
     assert_eq!((&plan.messages[0].after[..], &plan.messages[1].after[..]), (&[][..], &[0][..]));
     assert!(!plan.ends_early, "nobody there sees the simulated ones complete");
     let all = firstlight_lab::plan(&read(&on_linux(), &[("hosts.kind", "linux")])).unwrap();

@@ -63,7 +63,7 @@ fn pause_has_one_account_for_all_classes() {
 
 const RED: [(&str, &str); 3] = [("switch.red.min", "5"), ("switch.red.max", "10"), ("switch.red.weight", "1.0")];
 
-/// What cannot be marked passes; only a RED with `drop_beyond` drops, and it is refused.
+/// Packets that cannot be marked pass; only RED with `drop_beyond` drops, and it is refused.
 #[test]
 fn red_only_marks_in_a_lossless_class() {
     let marked = |outcome: &Outcome| integers(outcome, "ports", "marked").iter().sum::<i64>();
@@ -105,36 +105,36 @@ fn counters_of_zero_say_why() {
     let two = format!("{INCAST}\n[[switch.classes]]\n[[switch.classes]]\n");
     let other = meaning(&result(&two, &[("pfc.classes", "[1]")]), "pauses");
     assert_eq!(other, format!("{all}; no packet of a lossless class came to a switch"));
-    // Marks: no queue has any, nobody can be marked, no queue is long, and one that is.
+    // Marks: no queue marks, no flow negotiates ECN, no queue is long, and a long queue.
     let marks = |set: &[(&str, &str)], port: &str| {
         let outcome = result(INCAST, set);
         let row = texts(&outcome, "ports", "name").iter().position(|found| found == port).expect("the port is there");
         (meaning(&outcome, "marked_packets"), texts(&outcome, "ports", "marking")[row].to_string())
     };
-    let told =
+    let reported =
         |why: &str, state: &str| (format!("packets CE-marked since the start of the run{why}"), state.to_string());
     let (ecn, long) = (("tcp.ecn", "true"), [("switch.red.min", "100000"), ("switch.red.max", "200000")]);
-    assert_eq!(marks(&[], "host4.port"), told("; no queue marks", "off"));
-    assert_eq!(marks(&RED, "host4.port"), told("; no flow negotiates ECN", "not capable"));
+    assert_eq!(marks(&[], "host4.port"), reported("; no queue marks", "off"));
+    assert_eq!(marks(&RED, "host4.port"), reported("; no flow negotiates ECN", "not capable"));
     assert_eq!(marks(&RED, "host4.nic").1, "off");
     let unreached = [&long[..], &[ecn]].concat();
-    assert_eq!(marks(&unreached, "host4.port"), told("; no queue that marks was long enough", "not reached"));
+    assert_eq!(marks(&unreached, "host4.port"), reported("; no queue that marks was long enough", "not reached"));
     assert_eq!(marks(&unreached, "host3.port").1, "no traffic");
-    assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), told("", "marked"));
+    assert_eq!(marks(&[&RED[..], &[ecn]].concat(), "host4.port"), reported("", "marked"));
 }
 
 #[test]
 fn inspection_tells_thresholds_and_headroom() {
-    let told = inspect(&read(INCAST, &[("pfc.kind", "pause")]))["pfc"].clone();
-    assert_eq!((&told["kind"], &told["lossless_classes"]), (&"pause".into(), &serde_json::json!([0])));
-    assert_eq!((&told["allow_loss"], &told["largest_packet_bytes"]), (&false.into(), &1500.into()));
+    let reported = inspect(&read(INCAST, &[("pfc.kind", "pause")]))["pfc"].clone();
+    assert_eq!((&reported["kind"], &reported["lossless_classes"]), (&"pause".into(), &serde_json::json!([0])));
+    assert_eq!((&reported["allow_loss"], &reported["largest_packet_bytes"]), (&false.into(), &1500.into()));
     let host = serde_json::json!([{
         "rate": "10Gbps", "xon_bytes": 57_000, "xoff_bytes": 60_000, "headroom_bytes": 9654, "buffer_bytes": 69_654,
         "response_us": 3.072,
     }]);
-    assert_eq!(told["links"]["host->switch"], host);
-    assert_eq!(told["links"].as_object().map(|links| links.len()), Some(2), "{told}");
-    assert_eq!(told["circular_waits"], serde_json::json!([]));
+    assert_eq!(reported["links"]["host->switch"], host);
+    assert_eq!(reported["links"].as_object().map(|links| links.len()), Some(2), "{reported}");
+    assert_eq!(reported["circular_waits"], serde_json::json!([]));
     assert!(inspect(&read(INCAST, &[("pfc.kind", "off")]))["pfc"].is_null());
 }
 

@@ -1,6 +1,6 @@
 //! Packet fabrics from their files to their results.
 
-use crate::{integers, metric, numbers, read, result, told_at};
+use crate::{integers, metric, numbers, read, reported_at, result};
 use firstlight_lab::spec::Network;
 use firstlight_lab::{Spec, inspect};
 
@@ -87,11 +87,14 @@ fn ethernet_framing_takes_38_bytes_of_each_link() {
         numbers(&outcome, "flows", "established_us")[0]
     });
     assert!((framed - plain - 2.0 * 38.0 * (2.0 * 0.8e-3 + 2.0 * 0.2e-3)).abs() < 1e-6, "the bus carries no frames");
-    let told = inspect(&read(&text, &[("hosts.framing", "ethernet")]));
-    assert_eq!((&told["framing"]["kind"], &told["framing"]["bytes_per_packet"]), (&"ethernet".into(), &38.into()));
-    assert_eq!(told["bdp"]["host0->last"]["packet_us"].as_f64(), Some(1.2304));
+    let reported = inspect(&read(&text, &[("hosts.framing", "ethernet")]));
     assert_eq!(
-        told_at("x.toml", &text.replace("[hosts]", "[hosts]\nframing = \"vlan\"")),
+        (&reported["framing"]["kind"], &reported["framing"]["bytes_per_packet"]),
+        (&"ethernet".into(), &38.into())
+    );
+    assert_eq!(reported["bdp"]["host0->last"]["packet_us"].as_f64(), Some(1.2304));
+    assert_eq!(
+        reported_at("x.toml", &text.replace("[hosts]", "[hosts]\nframing = \"vlan\"")),
         "x.toml:8:11: hosts.framing: 'vlan' is not one of ip, ethernet"
     );
 }
@@ -126,20 +129,23 @@ fn a_connection_without_an_answer_is_never_established() {
 #[test]
 fn inspection_tells_the_shape() {
     for (fabric, hosts) in KINDS {
-        let told = inspect(&read(&on(fabric, "[[flows]]\nfrom = \"host0\"\nto = \"host1\""), &[]));
+        let reported = inspect(&read(&on(fabric, "[[flows]]\nfrom = \"host0\"\nto = \"host1\""), &[]));
         assert_eq!(
-            (told["hosts"].as_u64(), told["fabric"]["hosts"].as_u64()),
+            (reported["hosts"].as_u64(), reported["fabric"]["hosts"].as_u64()),
             (Some(hosts as u64), Some(hosts as u64))
         );
     }
     let watched =
         "[[flows]]\nfrom = \"host0\"\nto = \"rack2\"\n[measure]\nqueues = [\"leaf0->spine1\"]\nqueue_samples = \"5us\"";
-    let told = inspect(&read(&on(KINDS[2].0, watched), &[]));
-    assert_eq!((told["fabric"]["switches"]["leaf"].as_u64(), told["fabric"]["links"].as_u64()), (Some(3), Some(12)));
-    assert_eq!(told["rates"]["leaf->spine"][0]["rate"], "40Gbps");
-    assert_eq!(told["bdp"]["host0->last"]["bytes"].as_u64(), Some(10_000), "8 us at 10 Gb/s");
+    let reported = inspect(&read(&on(KINDS[2].0, watched), &[]));
     assert_eq!(
-        (&told["measure"]["queues"][0], &told["measure"]["queue_samples_us"]),
+        (reported["fabric"]["switches"]["leaf"].as_u64(), reported["fabric"]["links"].as_u64()),
+        (Some(3), Some(12))
+    );
+    assert_eq!(reported["rates"]["leaf->spine"][0]["rate"], "40Gbps");
+    assert_eq!(reported["bdp"]["host0->last"]["bytes"].as_u64(), Some(10_000), "8 us at 10 Gb/s");
+    assert_eq!(
+        (&reported["measure"]["queues"][0], &reported["measure"]["queue_samples_us"]),
         (&"leaf0->spine1".into(), &5.0.into())
     );
 }
@@ -171,7 +177,7 @@ fn lists_of_flows_use_the_numbers_of_the_networks_file() {
         let path = folder.path().join("flows.txt");
         std::fs::write(&path, list).expect("a file");
         let text = listed.replace("tests/specs/tree-flows.txt", path.to_str().expect("a text"));
-        let error = told_at("x.toml", &text);
+        let error = reported_at("x.toml", &text);
         assert!(error.ends_with(expected), "{error}");
     }
 }
@@ -227,7 +233,7 @@ fn staggered_flows_stop_and_throughput_adds_up() {
         let bytes: f64 = own().map(|row| rate[row] * 1e9 * 1e-3 / 8.0).sum();
         assert!((bytes - received[id as usize] as f64).abs() < 1.0, "flow {id}: {bytes} of {received:?}");
         let (start, stop) = (4e3 * id as f64, 4e3 * id as f64 + 8e3);
-        // What the send buffer holds at the stop comes later.
+        // The bytes in the send buffer at the stop arrive later.
         assert!(
             own().all(|row| time[row] >= start && time[row] <= stop + 4e3),
             "flow {id}: {:?}",

@@ -25,7 +25,7 @@ fn an_incast_is_limited_and_told() {
         (numbers(&outcome, "rate_limiters", "current_mbps"), numbers(&outcome, "rate_limiters", "target_mbps"));
     assert!(current.iter().zip(target).all(|(current, target)| *current >= 0.1 && current <= target && *target <= 1e4));
     assert!(numbers(&outcome, "rate_limiters", "time_us").is_sorted());
-    // The hosts are those of the flows, each of which is told by its row.
+    // The hosts are those of the flows, each of which has a row.
     let (flow, host) = (integers(&outcome, "rate_limiters", "flow"), integers(&outcome, "rate_limiters", "host"));
     let src = integers(&outcome, "flows", "src");
     assert!(flow.iter().zip(host).all(|(flow, host)| src[*flow as usize] == *host));
@@ -62,8 +62,8 @@ fn silence_says_why() {
     let calm = result(QCN, &[("qcn.qeq", "100MB"), ("switch.queue", "1GB")]);
     assert_eq!(metric(&calm, "qcn_notifications_sent"), 0.0);
     assert!(calm.metric("qcn_feedback_mean").is_none());
-    let told = warnings(&calm);
-    assert!(told.len() == 1 && told[0].contains("found a queue above qcn.qeq = 100MB"), "{told:?}");
+    let reported = warnings(&calm);
+    assert!(reported.len() == 1 && reported[0].contains("found a queue above qcn.qeq = 100MB"), "{reported:?}");
     let idle = result(QCN, &[("qcn.sample", "1GB")]);
     let why = "[qcn] sent no notification: no queue was sampled: no queue passed qcn.sample = 1GB on";
     assert!(warnings(&idle).contains(&why), "{:?}", warnings(&idle));
@@ -90,17 +90,17 @@ fn off_is_off() {
 
 #[test]
 fn inspection_tells_points_and_parameters() {
-    let told = inspect(&read(QCN, &[("qcn.qeq", "30kB"), ("qcn.timer", "1ms")]))["qcn"].clone();
+    let reported = inspect(&read(QCN, &[("qcn.qeq", "30kB"), ("qcn.timer", "1ms")]))["qcn"].clone();
     let keys = ["congestion_points", "qeq_bytes", "timer_us", "fast_recovery", "min_rate"];
-    let values: Vec<_> = keys.iter().map(|key| told[key].clone()).collect();
+    let values: Vec<_> = keys.iter().map(|key| reported[key].clone()).collect();
     assert_eq!(serde_json::json!(values), serde_json::json!([8, 30_000, 1000.0, 5, "100kbps"]));
     // A port has a point for each of its classes.
     let one = QCN.replace("[switch]\nqueue = \"100kB\"\n", "");
     let classes = format!("{one}\n[[switch.classes]]\n[[switch.classes]]\n");
     assert_eq!(inspect(&read(&classes, &[]))["qcn"]["congestion_points"], 16);
     let hybrid = inspect(&read(include_str!("../specs/pair.toml"), &[("qcn.qeq", "30kB")]))["qcn"].clone();
-    let told = serde_json::json!([hybrid["congestion_points"], hybrid["at"]]);
-    assert_eq!(told, serde_json::json!([6, "each VOQ"]));
+    let reported = serde_json::json!([hybrid["congestion_points"], hybrid["at"]]);
+    assert_eq!(reported, serde_json::json!([6, "each VOQ"]));
 }
 
 #[test]

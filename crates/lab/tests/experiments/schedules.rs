@@ -1,6 +1,6 @@
-//! What people bring: connections with triggers, schedules, traces, and what their jobs waited for.
+//! Users' files: connections with triggers, schedules and traces, and the critical paths of their jobs.
 
-use crate::{integers, numbers, read, result, told_at};
+use crate::{integers, numbers, read, reported_at, result};
 use firstlight_lab::measure::{PathLink, completion_on};
 use firstlight_lab::{Column, Outcome, Spec};
 use firstlight_net::Framing;
@@ -89,12 +89,12 @@ fn connections_start_when_their_trigger_fires() {
     path_is_whole(&outcome);
     let stuck = "Nodes 3\nConnections 2\nTriggers 2\n0->1 trigger 1 size 5 send_done_trigger 2\n\
                  1->2 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
-    let told = told_at("x.toml", &with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\""));
+    let reported = reported_at("x.toml", &with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\""));
     let right = "x.cm:4:6: workload.0.file: the connection waits for itself, by the triggers before it: take out one \
                  of these";
-    assert!(told.ends_with(right), "{told}");
+    assert!(reported.ends_with(right), "{reported}");
     let text = with_file(folder.path(), "x.cm", stuck, 5, "kind = \"file\"\nflows = 1");
-    assert!(told_at("x.toml", &text).contains("workload.0.flows: connections of the list wait for each other"));
+    assert!(reported_at("x.toml", &text).contains("workload.0.flows: connections of the list wait for each other"));
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn ranks_are_placed_as_asked() {
         .map(|seed| read(&pair, &[("workload.0.placement", "shuffled"), ("seed", &seed.to_string())]).flows[0].src.0)
         .collect();
     assert!((0..6).all(|host| shuffled.contains(&host)), "{shuffled:?}");
-    let told = |placement: &str| told_at("x.toml", &format!("{pair}placement = {placement:?}\n"));
-    assert!(told("near").contains("workload.0.placement: cannot read near: "), "{}", told("near"));
-    assert!(told("near").ends_with("; write packed, spread, shuffled or a file"));
+    let reported = |placement: &str| reported_at("x.toml", &format!("{pair}placement = {placement:?}\n"));
+    assert!(reported("near").contains("workload.0.placement: cannot read near: "), "{}", reported("near"));
+    assert!(reported("near").ends_with("; write packed, spread, shuffled or a file"));
     std::fs::write(&file, "host0\nrack0\n").expect("a file in a folder");
-    let told = told(file.to_str().expect("a path of text"));
+    let reported = reported(file.to_str().expect("a path of text"));
     assert!(
-        told.ends_with("ranks.txt:2:1: workload.0.placement: rack0 is not one host: write for example host0"),
-        "{told}"
+        reported.ends_with("ranks.txt:2:1: workload.0.placement: rack0 is not one host: write for example host0"),
+        "{reported}"
     );
 }
 
@@ -289,39 +289,44 @@ fn a_trace_is_replayed_in_the_time_computed_by_hand() {
     assert_eq!(numbers(&outcome, "job_paths", "compute_us"), [10.0, 0.0, 5.0]);
     assert_eq!(integers(&outcome, "job_paths", "flow"), [-1, 0, -1]);
     path_is_whole(&outcome);
-    let told = |second: &[Vec<u8>]| {
-        let told = told_at("x.toml", &chakra(folder.path(), &[first.clone(), trace(second)], ""));
-        told.split_once("/t.").expect("the name of a trace").1.to_string()
+    let reported = |second: &[Vec<u8>]| {
+        let reported = reported_at("x.toml", &chakra(folder.path(), &[first.clone(), trace(second)], ""));
+        reported.split_once("/t.").expect("the name of a trace").1.to_string()
     };
-    assert_eq!(told(&[]), "0.et:1:26: workload.0.traces: no operation receives it: write recv from 0 tag 3 in rank 1");
+    assert_eq!(
+        reported(&[]),
+        "0.et:1:26: workload.0.traces: no operation receives it: write recv from 0 tag 3 in rank 1"
+    );
     let short = [("comm_src", 0), ("comm_dst", 1), ("comm_tag", 3), ("comm_size", 9)];
     assert_eq!(
-        told(&[node(8, RECEIVE, 0, &[], &short)]),
+        reported(&[node(8, RECEIVE, 0, &[], &short)]),
         "1.et:1:9: workload.0.traces: 9 bytes do not hold the 14480 that rank 0 sends at 1:26: receive as many"
     );
     assert_eq!(
-        told(&[node(8, RECEIVE, 0, &[6], &there)]),
+        reported(&[node(8, RECEIVE, 0, &[6], &there)]),
         "1.et:1:9: workload.0.traces: node 8 waits for node 6, which is not there"
     );
     assert_eq!(
-        told(&[node(8, RECEIVE, 0, &[], &there[..3])]),
+        reported(&[node(8, RECEIVE, 0, &[], &there[..3])]),
         "1.et:1:9: workload.0.traces: node 8 has no attribute comm_size, or none of 50 bits"
     );
     assert_eq!(
-        told(&[node(8, COMPUTE, 0, &[], &[("num_ops", 5)])]),
+        reported(&[node(8, COMPUTE, 0, &[], &[("num_ops", 5)])]),
         "1.et:1:9: workload.0.traces: node 8 has num_ops and no duration_micros: give it one"
     );
     assert_eq!(
-        told(&[node(8, RECEIVE, 0, &[8], &there)]),
+        reported(&[node(8, RECEIVE, 0, &[8], &there)]),
         "1.et:1:9: workload.0.traces: it waits for itself, by what it requires and receives: take out one of these"
     );
     std::fs::remove_file(folder.path().join("t.0.et")).expect("the first trace");
-    assert!(told_at("x.toml", &text).contains("t.0.et: No such file"), "{}", told_at("x.toml", &text));
+    assert!(reported_at("x.toml", &text).contains("t.0.et: No such file"), "{}", reported_at("x.toml", &text));
     let fewer = text.replace("traces =", "among = \"host0\"\ntraces =");
     let few = "there are 2 traces for 1 hosts: use a larger fabric, or more hosts in among";
     std::fs::write(folder.path().join("t.0.et"), &first).expect("the first trace");
-    assert!(told_at("x.toml", &fewer).ends_with(few), "{}", told_at("x.toml", &fewer));
-    assert!(told(&[vec![3, 255, 255, 255]]).starts_with("1.et:1:9: workload.0.traces: this is no message of a Chakra"));
+    assert!(reported_at("x.toml", &fewer).ends_with(few), "{}", reported_at("x.toml", &fewer));
+    assert!(
+        reported(&[vec![3, 255, 255, 255]]).starts_with("1.et:1:9: workload.0.traces: this is no message of a Chakra")
+    );
 }
 
 /// An all-reduce of four ranks: six rounds of a quarter each in a ring; two of all up and down a tree; halves and
@@ -358,16 +363,16 @@ fn collective_operations_become_messages() {
     // All-gather brings each rank the whole of three others; all-to-all a quarter; a barrier has messages of a byte.
     assert_eq!([2, 6, 9].map(bytes), [12 * size, 12 * quarter, 8]);
     let differ = [ranks(0)[0].clone(), ranks(2)[0].clone()];
-    let told = told_at("x.toml", &chakra(folder.path(), &differ, ""));
+    let reported = reported_at("x.toml", &chakra(folder.path(), &differ, ""));
     assert!(
-        told.ends_with("t.1.et:1:9: workload.0.traces: rank 0 has another operation, size or root there"),
-        "{told}"
+        reported.ends_with("t.1.et:1:9: workload.0.traces: rank 0 has another operation, size or root there"),
+        "{reported}"
     );
     let missing = [ranks(0)[0].clone(), trace(&[])];
-    let told = told_at("x.toml", &chakra(folder.path(), &missing, ""));
+    let reported = reported_at("x.toml", &chakra(folder.path(), &missing, ""));
     assert!(
-        told.ends_with("t.0.et:1:9: workload.0.traces: rank 1 of the group has no such operation: it has 0"),
-        "{told}"
+        reported.ends_with("t.0.et:1:9: workload.0.traces: rank 1 of the group has no such operation: it has 0"),
+        "{reported}"
     );
 }
 
@@ -420,9 +425,9 @@ fn watched_queues_can_be_patterns() {
         let port = of_ports.iter().position(|port| port == name).expect("a watched port is a port");
         assert_eq!(integers(&outcome, "ports", "offered")[port], *packets, "{name}");
     }
-    let told = |names: &str| told_at("x.toml", &star(3, &format!("{flow}{names}")));
+    let reported = |names: &str| reported_at("x.toml", &star(3, &format!("{flow}{names}")));
     let wrong = |text: &str| format!("x.toml:16:10: measure.queues: {text}");
-    assert_eq!(told("[\"*\", \"*\"]"), wrong("'*' is listed twice: name it once"));
+    assert_eq!(reported("[\"*\", \"*\"]"), wrong("'*' is listed twice: name it once"));
     let none = "no port matches 'leaf*': ports are called host0.port and so on; '*' is any text";
-    assert_eq!(told("[\"leaf*\"]"), wrong(none));
+    assert_eq!(reported("[\"leaf*\"]"), wrong(none));
 }

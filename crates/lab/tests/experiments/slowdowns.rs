@@ -8,7 +8,8 @@ use std::fmt::Write;
 /// for all that its sender has got before.
 type Message = (usize, usize, u64, u64, bool);
 
-/// As GOAL's text. Who waits, waits for messages that stand before its own, so no schedule waits for itself.
+/// The schedule as GOAL's text. A rank waits only for messages that come before its own, so no schedule waits for
+/// itself.
 fn goal(ranks: usize, messages: &[Message]) -> String {
     let mut texts = vec![String::new(); ranks];
     let mut received: Vec<Vec<usize>> = vec![vec![]; ranks];

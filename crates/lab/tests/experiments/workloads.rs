@@ -1,6 +1,6 @@
 //! Workloads: what a table expands to, that what is random has the distribution that it should, and what is measured.
 
-use crate::{numbers, read, result, told_at};
+use crate::{numbers, read, reported_at, result};
 use firstlight_lab::spec::{Flow, TrafficEntry};
 use firstlight_lab::{Column, Spec, inspect};
 use firstlight_units::{Bytes, Rate, Span};
@@ -107,7 +107,7 @@ fn a_poisson_workload_offers_its_load() {
         let found = 20_000.0 * mean * 8.0 / (last * hosts as f64 * 10e9);
         assert!((found / load - 1.0).abs() < 4.0 / 20_000f64.sqrt(), "{sizes}: {found} instead of {load}");
     }
-    // What starts before the end of the run is a Poisson number, here of mean 15000.
+    // The number of flows that start before the end of the run has a Poisson distribution, here of mean 15000.
     let cut = read(&star(4, "10ms", "kind = \"poisson\"\nload = 0.3\nsize = \"1kB\""), &[]);
     assert!((cut.flows.len() as f64 - 15_000.0).abs() < 4.0 * 15_000f64.sqrt(), "{}", cut.flows.len());
     assert!(cut.flows.iter().all(|flow| flow.start < Span::from_ms(10)));
@@ -219,7 +219,7 @@ fn a_workload_that_is_cut_short_is_said() {
     assert!(inspect(&read(&far, &[]))["notes"].to_string().contains("has no flow"));
 }
 
-/// What a run is of, besides its text: the names as the experiment has them, and where they were found.
+/// The files of a run besides its text: their names in the experiment, and their paths.
 #[test]
 fn files_that_were_read_are_told() {
     let more = "kind = \"file\"\nfile = \"specs/flows.txt\"\n[[workload]]\nkind = \"poisson\"\nload = 0.1\nsizes = \
@@ -244,15 +244,17 @@ fn files_that_were_read_are_told() {
 fn a_wrong_file_is_named_at_its_place() {
     let file = |line: &str| star(2, "1ms", &format!("kind = \"file\"\nfile = \"{line}\""));
     assert_eq!(
-        told_at("x.toml", &file("tests/specs/flows.txt")),
+        reported_at("x.toml", &file("tests/specs/flows.txt")),
         "tests/specs/flows.txt:2:1: workload.0.file: expected the sending host, found '2': write a whole number from 0 \
          to 1"
     );
-    assert!(told_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: "));
+    assert!(
+        reported_at("x.toml", &file("none.txt")).starts_with("x.toml:11:8: workload.0.file: cannot read none.txt: ")
+    );
     let late = star(6, "100us", "kind = \"file\"\nfile = \"tests/specs/flows.txt\"");
     let expected = "tests/specs/flows.txt:2:17: workload.0.file: the flow would start at 100us, after the run's end: \
                     use a longer duration, or fewer flows";
-    assert_eq!(told_at("x.toml", &late), expected);
+    assert_eq!(reported_at("x.toml", &late), expected);
 }
 
 #[test]
@@ -309,7 +311,7 @@ fn a_ring_comes_in_rounds_of_several_flows() {
     let starts: Vec<Span> = spec.flows.iter().map(|flow| flow.start).collect();
     assert_eq!(starts, [1, 4, 7].map(|ms| [Span::from_ms(ms); 12]).concat());
     assert_eq!((spec.workloads[0].flows, spec.workloads[0].asked), (36, Some(60)), "two rounds are too late");
-    let wrong = |text: &str| told_at("x.toml", &racks(2, 2, "10ms", text));
+    let wrong = |text: &str| reported_at("x.toml", &racks(2, 2, "10ms", text));
     assert!(wrong("kind = \"ring\"\nbig = \"1MB\"\nrings = 2").ends_with(
         "workload.0.rings: 2 racks or hosts make no ring of distance 2: use fewer rings or a larger fabric"
     ));
@@ -342,8 +344,8 @@ fn a_demand_matrix_adds_up() {
     // On a star of three hosts the same is of hosts; of four it is too small.
     assert_eq!(read(&star(3, "11ms", text), &[]).flows.len(), 2750);
     let expected = "tests/specs/demand.csv:1:7: workload.0.file: the row has 3 entries: the fabric has 4 receivers";
-    assert_eq!(told_at("x.toml", &star(4, "11ms", text)), expected);
-    let fast = told_at("x.toml", &star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
+    assert_eq!(reported_at("x.toml", &star(4, "11ms", text)), expected);
+    let fast = reported_at("x.toml", &star(3, "11ms", &text.replace("800Mbps", "8Tbps")));
     assert!(fast.contains("workload.0.size: more than 1000000 flows would start"), "{fast}");
-    assert!(told_at("x.toml", &star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
+    assert!(reported_at("x.toml", &star(3, "11ms", "kind = \"demand\"")).contains("workload.0.file: missing"));
 }

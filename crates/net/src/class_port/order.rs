@@ -4,9 +4,9 @@
 //! - [`Weighted`]: classes share the link by their weights, with start-time fair queueing (Goyal, Vin and Cheng,
 //!   SIGCOMM'96, section 2). A class has a start tag. The class with the least tag is served, the higher class where
 //!   tags are equal; its tag then grows by the packet's size over the class's weight. The virtual time is the tag of
-//!   the class served last. A class that had nothing to send, or was not allowed to, goes on from the virtual time: it
-//!   saves up nothing. Switches use deficit round robin (DWRR), which has the same shares and serves more packets of a
-//!   class in a row.
+//!   the class served last. A class that had nothing to send, or was paused, continues at the virtual time: it
+//!   accumulates no credit. Switches use deficit round robin (DWRR), which has the same shares and serves more packets
+//!   of a class in a row.
 
 use super::CLASSES;
 use std::fmt;

@@ -34,7 +34,7 @@ impl PausablePort {
         self.earlier()
     }
 
-    /// What the transmitter finished at the last step, if anything; returned once.
+    /// The transmission that the last step ended, if one ended. Each is returned once.
     pub fn take_sent(&mut self) -> Option<Sent> {
         self.control.take_sent()
     }
@@ -131,7 +131,7 @@ mod tests {
         assert_eq!(arrivals, [(0, 2200), (2, 3400)]);
         assert_eq!(sent, [(Sent::Packet(PacketId(0)), 1200), (Sent::Packet(PacketId(2)), 2400)]);
         assert_eq!((port.head(1), port.is_idle(), port.waiting_at(ns(9000))), (Some(PacketId(1)), false, 1));
-        // It goes as soon as it may.
+        // The packet goes as soon as its class may be sent.
         assert_eq!(port.pause(0, ns(10_000)), Some(ns(11_200)));
         assert_eq!(run(&mut port, 20_000).0, [(1, 12_200)]);
         assert!(port.is_idle());
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(arrivals, [(0, 2200), (1, 3451), (2, 4651)]);
         assert_eq!(sent[1], (Sent::Pause(0b11), 1251));
         assert_eq!((port.delivered(), port.offered(), port.held()), (3, 3, 0));
-        // What changed back while it waited is not sent.
+        // A change that was taken back while the frame waited is not sent.
         offer(&mut port, 9, 0, 20_000);
         port.request_pause(0, ns(20_100));
         port.request_pause(0b11, ns(20_200));

@@ -1,4 +1,4 @@
-//! Calibration of timestamps: none is nearer to the one before it than the link allows.
+//! Calibration of timestamps: two timestamps in a row are at least a transmission delay apart.
 //!
 //! Source: DX, section 2, "Error calibration" and Fig. 4. Of two packets whose stamps are nearer than the link's
 //! capacity allows, the later stamp is corrected to be the transmission delay away from the former, which may have been
@@ -9,14 +9,14 @@
 //! The transmission delay between two *first* bits, when sending, is the former packet's; between two *last* bits,
 //! when receiving, the later one's. With packets of one size, as in the paper's measurements, they are the same.
 //!
-//! It works on what the host's clock shows, and holds the link's rate for exact. On a line that is never idle a clock
-//! that is slow by 40 ns per ms makes true gaps look too small by as much, so calibrated stamps run ahead of it,
-//! until the first gap on the line: no worse than the drift itself. A stamp that is late by an outlier makes those
-//! after it late until gaps have made up for it.
+//! Calibration works on readings of the host's clock and takes the link's rate as exact. On a line that is never idle,
+//! a clock that is slow by 40 ns per ms shows gaps that are too small by as much. Calibrated stamps then run ahead of
+//! the clock until the first gap on the line; the error is no larger than the drift. A stamp that is late by an outlier
+//! delays the stamps after it until gaps have made up for it.
 
 use firstlight_units::Span;
 
-/// The last stamp of one direction and how far off the next one is at least, in picoseconds of the host's clock.
+/// The last stamp of one direction and the least distance of the next one, in picoseconds of the host's clock.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Spacing {
     last: Option<i128>,

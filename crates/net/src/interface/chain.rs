@@ -1,4 +1,4 @@
-//! Who takes the timestamps, and what is done against their errors: DX's measurement chain, stage by stage.
+//! DX's measurement chain, stage by stage: where timestamps are taken, and the remedies against their errors.
 
 use super::{DmaConfig, PollConfig, StackDelays};
 use firstlight_units::Span;
@@ -6,7 +6,8 @@ use firstlight_units::Span;
 /// How a host's timestamps come about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ChainConfig {
-    /// The clock's reading when the packet's first bit leaves and its last bit arrives: what hardware could do.
+    /// The clock's reading when the packet's first bit leaves and its last bit arrives, as ideal hardware would take
+    /// it.
     #[default]
     Ideal,
     /// Ideal, with normal noise on each arrival's stamp, as DX's simulations have it (section 5.3, Fig. 11). Every
@@ -60,7 +61,7 @@ impl Remedies {
     pub const NONE: Remedies = Remedies { token_bucket: false, calibration: false };
     /// The token bucket alone.
     pub const BUCKET: Remedies = Remedies { token_bucket: true, calibration: false };
-    /// All that is known.
+    /// All known remedies.
     pub const ALL: Remedies = Remedies { token_bucket: true, calibration: true };
 }
 

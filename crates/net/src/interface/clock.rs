@@ -13,7 +13,7 @@ use firstlight_units::{Span, Time};
 const PS_PER_NS: i64 = 1_000;
 const BILLION: i64 = 1_000_000_000;
 
-/// From what range hosts' clocks are drawn.
+/// The ranges that hosts' clocks are drawn from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClockConfig {
     /// Offset at the start of the run, at most so far to either side.
@@ -37,7 +37,7 @@ impl ClockConfig {
 /// A clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Clock {
-    /// What it shows at the start of the run, in picoseconds.
+    /// The clock's reading at the start of the run, in picoseconds.
     offset: i64,
     /// How much it gains, in parts per billion.
     drift: i32,
@@ -67,13 +67,13 @@ impl Clock {
         Clock::new(offset, within(u64::from(config.drift)) as i32)
     }
 
-    /// What it shows, in picoseconds, at a true time in picoseconds, which may lie before the start.
+    /// The clock's reading in picoseconds at a true time in picoseconds, which may be before the start.
     #[inline]
     pub(super) const fn local(&self, true_ps: i128) -> i128 {
         true_ps + self.offset as i128 + floored(true_ps * self.drift as i128, BILLION)
     }
 
-    /// What it shows at a true time, in whole nanoseconds modulo 2^32 (4.29 s).
+    /// The clock's reading at a true time, in whole nanoseconds modulo 2^32 (4.29 s).
     #[inline]
     pub const fn read(&self, at: Time) -> u32 {
         nanoseconds(self.local(at.as_ps() as i128))
@@ -146,8 +146,8 @@ mod tests {
     }
 
     proptest! {
-        /// A queueing delay is the difference of two skewed one-way delays, and off by the drift since the base was
-        /// taken: what both clocks gain or lose in that time, and two roundings of each.
+        /// A queueing delay is the difference of two skewed one-way delays. Its error is the drift of both clocks since
+        /// the base was taken, and two roundings of each clock.
         #[test]
         fn queueing_is_measured_through_clocks_that_drift(
             offsets in prop::array::uniform2(-10_000_000_000_000i64..10_000_000_000_000),

@@ -1,10 +1,10 @@
 //! The random part of the time that a packet takes through a host's stack.
 //!
-//! Each packet draws a delay, for each direction. No packet overtakes another of its host and direction: one whose own
-//! delay would be over waits for those before it. Hosts without any noise act in step, and where identical flows meet
-//! at a queue that drops, one may get everything: the phase effect of S. Floyd and V. Jacobson, "Traffic Phase Effects
-//! in Packet-Switched Gateways", ACM CCR 21(2), 1991. The random processing time that their section 5 adds at each
-//! source is such a delay.
+//! Each packet draws a delay, for each direction. No packet overtakes another of its host and direction: a packet whose
+//! own delay is over waits for those before it. Hosts without any noise act in step, and where identical flows meet at
+//! a queue that drops, one may get everything: the phase effect of S. Floyd and V. Jacobson, "Traffic Phase Effects in
+//! Packet-Switched Gateways", ACM CCR 21(2), 1991. The random processing time that their section 5 adds at each source
+//! is such a delay.
 //!
 //! All spans are whole picoseconds and the same on every machine: `libm` computes the log-normal ones without the
 //! machine's own library.
@@ -13,7 +13,7 @@ use super::noise::{Xoshiro256PlusPlus, exponential, normal, uniform};
 use crate::{PacerDecision, PacketId, Ring};
 use firstlight_units::{Span, Time};
 
-/// The number of parts that stands for all packets in a [`Jitter::Table`].
+/// The number of parts that all packets have in a [`Jitter::Table`].
 pub const ALL_PACKETS: u64 = 1_000_000_000_000;
 
 /// The distribution of a stack's random delay.
@@ -66,7 +66,7 @@ fn at(points: &[(Span, u64)], part: u64) -> Span {
     least + Span::from_ps((within / u128::from(below - before)) as u64)
 }
 
-/// The packets that are in the random part of one host's stack, in one direction.
+/// The packets that one host's stack delays at random, in one direction.
 #[derive(Clone, Debug)]
 pub struct JitterQueue {
     held: Ring<(PacketId, Time)>,
@@ -93,7 +93,7 @@ impl JitterQueue {
         PacerDecision::Held((self.held.len() == 1).then_some(self.last))
     }
 
-    /// Takes the packet that leaves now, and when the next one does.
+    /// Takes the packet that leaves now. Returns it and the time at which the next packet leaves.
     pub fn release(&mut self) -> (Option<PacketId>, Option<Time>) {
         let out = self.held.pop().map(|(id, _)| id);
         (out, self.held.front().map(|(_, at)| at))

@@ -1,14 +1,13 @@
-//! Polling loops: packets are seen, and sent on, when a loop comes round to them.
+//! Polling loops: a packet is timestamped, and passed on, in the first round of the loop that finds it.
 //!
-//! Source: DX, section 2, "Burst reduction", and section 4.1. The loop's intervals are exponential, the distribution
-//! of which nothing but the mean is known, and the mean follows from the text: no more than 10 packets are taken in
-//! one round, which "is enough to saturate 99.99 % of the link capacity". A line of packet time d idles for what an
-//! interval T is longer than 10 d, so that 10^-4 = E[max(T - 10 d, 0)] / E[T] = exp(-10 d / m), and m = 10 d / ln
-//! 10^4 = 1.086 d: 1.303 us at 10 Gb/s. A loop on the same processor takes the same time at 1 Gb/s.
+//! Source: DX, section 2, "Burst reduction", and section 4.1. The loop's intervals are exponential, the distribution of
+//! which nothing but the mean is known, and the mean follows from the text: no more than 10 packets are taken in one
+//! round, which "is enough to saturate 99.99 % of the link capacity". On a link whose packets take the time d, the link
+//! idles for the part of an interval T that exceeds 10 d, so that 10^-4 = E[max(T - 10 d, 0)] / E[T] = exp(-10 d / m),
+//! and m = 10 d / ln 10^4 = 1.086 d: 1.303 us at 10 Gb/s. A loop on the same processor takes the same time at 1 Gb/s.
 //!
-//! A host's two directions have a loop each. As the rounds of a loop have no memory, only the one that counts is
-//! drawn, not those in which there is nothing to do: the cost is one number per packet, however long the line is
-//! idle.
+//! A host's two directions have a loop each. The rounds of a loop are memoryless, so only the round that finds a packet
+//! is drawn, and no empty round. The cost is one random number per packet, however long the link is idle.
 
 use super::noise::{Xoshiro256PlusPlus, exponential};
 use firstlight_units::{Span, Time};
@@ -59,7 +58,7 @@ pub(super) struct SendLoop {
 }
 
 impl SendLoop {
-    /// The last round at or before `starts`: the one that gave this packet to the interface, which sends it at
+    /// The last round at or before `starts`: in this round the loop gave the interface the packet that is sent at
     /// `starts`.
     #[inline]
     pub(super) fn round(&mut self, starts: Time, config: &PollConfig, rng: &mut Xoshiro256PlusPlus) -> Time {

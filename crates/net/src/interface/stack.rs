@@ -1,4 +1,4 @@
-//! What a host's network stack adds between TCP and the interface.
+//! The delays of a host's network stack, between TCP and the interface.
 //!
 //! Source: DX, section 2, "Removing host stack delay", Fig. 1 and 8. Sending is a call down the stack: by default it
 //! takes its time and no more. Receiving waits for interrupts and for the processor, and meanwhile other packets
@@ -11,11 +11,11 @@ use firstlight_units::{Span, Time};
 /// The delays of a host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StackDelays {
-    /// What each crossing of the stack takes at least, up or down.
+    /// The least time of a crossing of the stack, up or down.
     pub least: Span,
-    /// Mean of what comes to that on the way down; exponential, once for each burst.
+    /// Mean of the additional delay of sending; exponential, drawn once for each burst.
     pub send: Span,
-    /// Mean of what comes to it on the way up; exponential, once for each batch.
+    /// Mean of the additional delay of receiving; exponential, drawn once for each batch.
     pub receive: Span,
 }
 
@@ -48,7 +48,7 @@ impl Stack {
         Stack { config, rng, burst: None, sent: Time::ZERO, batch: Time::ZERO }
     }
 
-    /// How long a packet takes down that belongs to the burst of `at`; calls for one burst follow each other.
+    /// The delay of a sent packet that belongs to the burst of `at`. Calls for one burst follow each other.
     #[inline]
     pub(super) fn descent(&mut self, at: Time) -> Span {
         if let Some((burst, delay)) = self.burst
@@ -61,7 +61,7 @@ impl Stack {
         delay
     }
 
-    /// When the interface gets what TCP hands over at `at`.
+    /// The time at which the interface gets a packet that TCP sends at `at`.
     #[inline]
     pub fn send(&mut self, at: Time) -> Time {
         self.sent = self.sent.max(at + self.descent(at));

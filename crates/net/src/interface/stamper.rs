@@ -119,9 +119,9 @@ impl Stamper {
         self.descended
     }
 
-    /// When the driver pushed a packet to the interface. Without a token bucket that is when it got it. With one it
-    /// is the last round before the interface is free for it; and one round pushes so many packets at most, the last
-    /// of which waits for all others.
+    /// The time at which the driver pushed a packet to the interface. Without a token bucket the driver does so when it
+    /// gets the packet. With a token bucket it does so in the last round before the interface is free for the packet. A
+    /// round pushes a limited number of packets, and the last of them waits for all others.
     fn pushed(&mut self, queued: Time, starts: Time, size: u16, poll: &PollConfig) -> Time {
         if !self.chain.remedies().token_bucket {
             return queued;
@@ -269,7 +269,7 @@ mod tests {
         let mut host = stamper(chain);
         (0..7).for_each(|k| _ = host.on_receive(ns(k * 5_000), MTU));
         assert_eq!(burst(&mut host), alone);
-        // What one direction waits says nothing of the other.
+        // The delays of one direction are independent of those of the other.
         let poll = PollConfig { packet: Span::ZERO, ..PollConfig::default() };
         let mut host = stamper(ChainConfig::Software { poll, remedies: Remedies::BUCKET });
         let mut waits = |ms: u64| {

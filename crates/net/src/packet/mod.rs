@@ -19,7 +19,7 @@ pub use segment::{SackBlock, TcpFlags, TcpHeader, TcpSegment, TcpSegmentMut};
 
 use firstlight_units::{Bytes, Time};
 
-/// What a packet is, and so which view its record has.
+/// The kind of a packet, which decides the view of its record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum PacketKind {
@@ -34,7 +34,7 @@ pub enum PacketKind {
     Notification,
 }
 
-/// Words of a record's body: what they hold depends on the packet's kind.
+/// The words of a record's body. Their meaning depends on the packet's kind.
 const WORDS: usize = 10;
 /// The first of the four words that hold the timestamps of the interfaces, where a packet carries these.
 const STAMPS: usize = 6;
@@ -92,7 +92,7 @@ impl Packet {
         Packet { kind: KindBits(kind as u8), src, sport, dst, dport, size, header, ..Packet::default() }
     }
 
-    /// What the packet is.
+    /// The packet's kind.
     #[inline]
     pub const fn kind(&self) -> PacketKind {
         match self.kind.0 & KindBits::KIND {
@@ -341,8 +341,8 @@ impl Packet {
         if matches!(self.kind(), PacketKind::Notification) { Some(CongestionNotification(self)) } else { None }
     }
 
-    /// What a digest takes of the packet, in three words that differ where the packets do: hosts and ports; the first
-    /// two words of the body (sequence and acknowledgement number, of a segment); size, TCP's flags and ECN.
+    /// The part of the packet that the digest covers, in three words: hosts and ports; the first two words of the body
+    /// (sequence and acknowledgement number, of a segment); size, TCP's flags and ECN.
     #[inline]
     pub const fn digest_words(&self) -> [u64; 3] {
         let numbers = (self.words[0] as u64) << 32 | self.words[1] as u64;

@@ -67,7 +67,7 @@ pub struct SackBlock {
     pub end: u32,
 }
 
-/// What a segment's header says beside ports and options of variable length: what [`Packet::write_tcp`] writes.
+/// The fields of a segment's header that [`Packet::write_tcp`] writes: all but ports and options of variable length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TcpHeader {
     /// Sequence number of the first payload byte.

@@ -21,7 +21,7 @@ use firstlight_units::Bytes;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-/// What happened at a congestion point since the start of the run.
+/// Counters of a congestion point since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CongestionCounts {
     /// Times that the queue was sampled.
@@ -91,7 +91,7 @@ impl CongestionPoint {
         (excess.clamp(0.0, most) * f64::from(MOST_FEEDBACK) / most) as u8
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn counts(&self) -> CongestionCounts {
         self.counts
     }

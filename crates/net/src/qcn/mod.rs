@@ -47,9 +47,10 @@ pub struct QcnConfig {
     /// Cycles of either counter in which the rate returns half the way to what it was. Later cycles are half as long.
     #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 1000), extend("x-of" = "cycles")))]
     pub fast_recovery: u32,
-    /// What each later cycle adds to the target rate.
+    /// The rate that each later cycle adds to the target rate.
     pub active_increase: Rate,
-    /// What each cycle adds to the target rate when both counters are past fast recovery, times the cycles since then.
+    /// The rate that each cycle adds to the target rate when both counters are past fast recovery, times the number of
+    /// cycles since then.
     pub hyper_increase: Rate,
     /// No flow is made slower than this.
     pub min_rate: Rate,

@@ -5,8 +5,8 @@
 //! them. A flow that has its line's rate again, and no packet waiting, is no longer limited.
 //!
 //! Choices: a flow is its destination and ports. The bucket is as deep as one packet, whatever its size, as in HULL's
-//! pacer (`pacer.rs`): each gap is what the rate asks, and time in which nothing is sent earns nothing. What a change
-//! of rate finds unpaid is paid at the new one.
+//! pacer (`pacer.rs`): each gap is what the rate asks, and time in which nothing is sent earns nothing. Tokens that are
+//! owed when the rate changes are paid at the new rate.
 
 use super::{QcnConfig, ReactionPoint};
 use crate::{PacerDecision, Packet, PacketId, Ring};
@@ -37,7 +37,7 @@ pub struct RateChange {
     pub target: Rate,
 }
 
-/// What happened at a host's interface since the start of the run.
+/// Counters of a host's interface since the start of the run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LimiterCounts {
     /// Packets that hosts' stacks handed in.
@@ -247,7 +247,7 @@ impl RateLimiters {
         u64::from(self.held)
     }
 
-    /// What happened so far.
+    /// The counters so far.
     pub fn counts(&self) -> LimiterCounts {
         self.counts
     }
@@ -318,7 +318,7 @@ mod tests {
         Time::ZERO + Span::from_ns(n)
     }
 
-    /// Releases what is due by `now`: which, and when.
+    /// Releases the packets that are due by `now`. Returns each with its time.
     fn run(limiters: &mut RateLimiters, now: Time) -> Vec<(PacketId, Time)> {
         let mut released = vec![];
         while let Some(at) = limiters.next().filter(|at| *at <= now) {

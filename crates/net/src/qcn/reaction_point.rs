@@ -137,7 +137,7 @@ impl ReactionPoint {
     }
 }
 
-/// What part of the rate is left, in parts of 2^-32.
+/// The share of the rate that is left after feedback, in units of 2^-32.
 fn factor(config: &QcnConfig, feedback: u8) -> u64 {
     let fixed = |value: f64| (value * f64::from(FRACTION).exp2()).round() as u64;
     let step = u128::from(fixed(config.gain)) * u128::from(feedback.min(MOST_FEEDBACK));

@@ -27,7 +27,7 @@ impl Topology {
         }
     }
 
-    /// What it sends to.
+    /// The node that the transmitter sends to.
     pub fn target_of(&self, transmitter: usize) -> Node {
         let nic = || self.nics[transmitter - self.ports.len()].to;
         self.ports.get(transmitter).map_or_else(nic, |port| port.to)
@@ -39,7 +39,7 @@ impl Topology {
         self.ports.get(transmitter).map_or_else(nic, |port| port.wire)
     }
 
-    /// What its queue is called: `host3.nic`, `host3.port`, `tor0->agg1`.
+    /// The name of the transmitter's queue: `host3.nic`, `host3.port`, `tor0->agg1`.
     pub fn transmitter_name(&self, transmitter: usize) -> String {
         match self.source_of(transmitter) {
             Node::Host(host) => format!("host{}.nic", host.0),
@@ -72,7 +72,7 @@ pub fn circular_wait(
     routes: &Routes,
     pairs: impl Iterator<Item = (HostId, HostId)>,
 ) -> Option<Vec<PortId>> {
-    // Hosts of one switch are reached on the same ways, but for the last port, which waits for nobody.
+    // Hosts of one switch are reached on the same paths, but for the last port, which waits for no other port.
     let mut sources: BTreeMap<SwitchId, (HostId, BTreeSet<SwitchId>)> = BTreeMap::new();
     for (from, to) in pairs {
         if let (Some(from), Some(edge)) = (topology.edge_of(from), topology.edge_of(to)) {
@@ -86,7 +86,7 @@ pub fn circular_wait(
     circle(&waits)
 }
 
-/// Each port's waits for others, with traffic to one host.
+/// The ports that each port waits for, with traffic to one host.
 fn add_waits(topology: &Topology, routes: &Routes, to: HostId, from: BTreeSet<SwitchId>, waits: &mut [Vec<u32>]) {
     let (mut met, mut open) = (from.clone(), from.into_iter().collect::<Vec<_>>());
     while let Some(switch) = open.pop() {

@@ -3,7 +3,7 @@
 use super::Node;
 use firstlight_units::Span;
 
-/// What is wrong with a network, and what would be right.
+/// Why a network is invalid, and what would be valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// Fewer than two hosts.
@@ -12,7 +12,7 @@ pub enum TopologyError {
         /// How many there are.
         hosts: u64,
     },
-    /// More of something than there are numbers for.
+    /// There are more items than can be numbered.
     #[error("{count} {of} are too many: use at most {most}")]
     TooMany {
         /// How many there are.
@@ -113,7 +113,7 @@ pub enum TopologyError {
     HostWithoutLink {
         /// The host.
         node: Node,
-        /// Its name.
+        /// The host's name.
         name: String,
     },
     /// A link between hosts, which forward nothing.
@@ -131,7 +131,7 @@ pub enum TopologyError {
     Unconnected {
         /// The node that cannot be reached.
         node: Node,
-        /// Its name.
+        /// The node's name.
         name: String,
         /// A node on the other island.
         from: String,

@@ -151,7 +151,7 @@ pub struct Topology {
     ports: Vec<Port>,
     /// Where each switch's ports begin, and where the last one's end.
     first: Vec<u32>,
-    /// The last ones of the hosts.
+    /// The further links of hosts: in all arrays of hosts they come last.
     further: Vec<FurtherLink>,
     /// A number for each host; hosts that switches join have the same number.
     islands: Vec<u32>,
@@ -168,7 +168,7 @@ impl Topology {
         &self.further
     }
 
-    /// The host whose link a number is; a host itself for its own.
+    /// The host that the link with this number belongs to; a host's number gives that host.
     pub fn owner(&self, host: HostId) -> HostId {
         let further = host.index().checked_sub(self.hosts.len() - self.further.len());
         further.map_or(host, |further| self.further[further].of)
@@ -246,8 +246,7 @@ impl Topology {
         if parallel(start..end) == 1 { name } else { format!("{name}.{}", parallel(start..port.0)) }
     }
 
-    /// What a port's queue is called: `host17.port` after the number of the host that it leads to, else the port's
-    /// name.
+    /// The name of a port's queue: `host17.port` where the port leads to that host, otherwise the port's name.
     pub fn queue_name(&self, port: PortId) -> String {
         match self.ports[port.index()].to {
             Node::Host(host) => format!("host{}.port", host.0),

@@ -62,13 +62,13 @@ impl Path {
         self.propagation() + self.wires().map(|wire| wire.rate.tx_time(size)).sum()
     }
 
-    /// How long a train takes that the sender's interface sends without a pause: `full` packets of size `size`, then
-    /// one of size `last` unless that is zero. From the first packet's first bit to the last packet's last.
+    /// The time of a train that the sender's interface sends without a pause, from its first packet's first bit to its
+    /// last packet's last bit: `full` packets of size `size`, then one of size `last` unless that is zero.
     ///
-    /// A packet waits at each link for the one before it. So the last bit comes after the longest of all chains of
-    /// serializations in which each step goes to the same packet's next link or the same link's next packet: with equal
-    /// packets that is each link once and the slowest for all others. The small packet at the end takes over at the
-    /// link where that makes the chain longest.
+    /// A packet waits at each link for the packet before it. The time is therefore the longest chain of serializations
+    /// in which each step goes to the same packet's next link or to the same link's next packet. With equal packets
+    /// this chain has each link once, and the slowest link for all other packets. The small last packet joins the chain
+    /// at the link where this makes the chain longest.
     pub fn train(&self, full: u64, size: Bytes, last: Bytes) -> Span {
         let times = |size: Bytes| self.wires().map(move |wire| wire.rate.tx_time(size));
         let mut chain = Span::ZERO;

@@ -4,18 +4,18 @@
 //! links, found by breadth-first search from each switch with hosts). Among several a flow's key decides (ECMP; RFC
 //! 2992 for hashing by flow), so that a flow's packets stay in order.
 //!
-//! **Hash.** The key plus the switch's salt goes through the finalizer of SplitMix64 (Steele, Lea and Flood,
-//! OOPSLA'14), in which every bit of the input moves every bit of the output; the product with the number of next hops,
-//! shifted right by 64, is the choice, without division (Lemire, ACM TOMACS 29(1), 2019, section 3). The salt is there
-//! because with one hash in all switches the flows that a ToR switch sends to an aggregation switch all have the same
-//! hash there too, and take one uplink of several ("polarization"; routers add a number of their own to the hash
-//! against it). The salts follow from the seed.
+//! **Hash.** The sum of the key and the switch's salt goes through the finalizer of SplitMix64 (Steele, Lea and Flood,
+//! OOPSLA'14), in which every input bit affects every output bit. The hash times the number of next hops, shifted right
+//! by 64, is the choice, which needs no division (Lemire, ACM TOMACS 29(1), 2019, section 3). The salt prevents
+//! polarization: with one hash in all switches, the flows that a ToR switch sends to an aggregation switch would choose
+//! alike there too, and take one of its uplinks. Routers add a number of their own to the hash for the same reason. The
+//! salts follow from the seed.
 //!
 //! **Tables.** Ports are numbered from the switch's first port, and switches whose tables are equal share one: in a
 //! tree all ToR switches share one row, the aggregation switches of a pod one, all core switches one. A row holds, for
 //! each switch with hosts, the number of a group of next hops in the switch's list of groups; a group of consecutive
-//! ports, as all are in a tree, is its first port and their number. The 26-ary fat tree (4,394 hosts, 845 switches)
-//! takes 20 kB beside 17 for its hosts and 20 for its switches.
+//! ports, as every group of a tree is, is stored as its first port and their number. The tables of the 26-ary fat tree
+//! (4,394 hosts, 845 switches) take 20 kB, besides 17 kB for its hosts and 20 kB for its switches.
 
 use super::{Node, Output, Path, PortId, SwitchId, Topology};
 use crate::HostId;
@@ -55,7 +55,7 @@ struct SwitchAt {
     row: u32,
     /// Where the switch's groups begin.
     groups: u32,
-    /// Its number among those with hosts.
+    /// The switch's number among those with hosts.
     edge: u16,
 }
 
@@ -64,7 +64,7 @@ struct SwitchAt {
 struct NextHops {
     /// The first port, within the switch.
     port: u16,
-    /// How many less one.
+    /// The number of next hops, less one.
     more: u16,
     /// Where the ports are listed.
     list: u32,

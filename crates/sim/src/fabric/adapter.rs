@@ -56,7 +56,7 @@ impl Adapters {
         self.buses.iter().enumerate().map(bus)
     }
 
-    /// What the adapters counted. A bus is no link of the network: its transmissions are no hops.
+    /// The adapters' counters. A bus is no link of the network: its transmissions are no hops.
     pub(super) fn reports(&self, now: Time) -> impl Iterator<Item = PortReport> + '_ {
         let report = move |(host, bus)| port_report(PortKind::Adapter, name(host), bus, now);
         self.buses.iter().enumerate().map(report).map(|report| PortReport { hops: 0, ..report })
@@ -97,7 +97,7 @@ impl Core {
         self.lose(id, EventKind::Adapter, host.index());
     }
 
-    /// A host does what is due with what its adapter holds, where no packet has an account.
+    /// Carries out the events of a host's adapter that are due, where no packet has an account.
     pub(super) fn on_adapter(&mut self, host: usize) {
         if let Some(id) = self.step_adapter(host) {
             self.make_room(id, host);
@@ -109,8 +109,8 @@ impl Core {
         self.adapters.room[host] += u64::from(self.arena.get(id).size());
     }
 
-    /// A host does what is due with what its adapter holds. Returns the packet that has left the buffer; one may have
-    /// passed the stack and left the fabric.
+    /// Carries out the events of a host's adapter that are due. Returns the packet that has left the buffer, if one
+    /// has; another packet may have passed the stack and left the fabric.
     pub(super) fn step_adapter(&mut self, host: usize) -> Option<PacketId> {
         let bus = &mut self.adapters.buses[host];
         let (out, next) = bus.step(self.now, |_| {});

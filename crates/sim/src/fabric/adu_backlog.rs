@@ -125,7 +125,7 @@ fn advance(passed: &mut u32, segment: TcpSegment<'_>) -> Option<u32> {
 }
 
 impl Racks {
-    /// What hosts have written and has not passed; a flow that never ends has more than any number.
+    /// Bytes that hosts have written and that have not passed; a flow without an end has more than any number.
     pub(super) fn adu_demand(&self) -> Demand {
         let backlog = self.backlog.as_ref().expect("writes are recorded where the demand is asked for");
         let mut demand = Demand::zero(self.count);
@@ -140,7 +140,7 @@ impl Racks {
         demand
     }
 
-    /// From now on writes are recorded; `first` is the first endpoint of each host, and one past the last.
+    /// Records writes from now on. `first` has the first endpoint of each host, and the number of endpoints at its end.
     pub(super) fn record_writes(&mut self, first: Vec<u32>) {
         self.backlog = Some(Box::new(AduBacklog::new(first, self.pairs.len())));
     }
@@ -167,7 +167,7 @@ impl Racks {
         }
     }
 
-    /// A program's connection is over: what it has not sent will not pass.
+    /// A program's connection is over: the bytes that it has not sent will not pass.
     pub(super) fn on_program_close(&mut self, connection: FlowTuple) {
         if let Some(backlog) = &mut self.backlog {
             backlog.programs.remove(&connection);

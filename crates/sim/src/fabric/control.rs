@@ -1,4 +1,4 @@
-//! What a control loop asks of a hybrid fabric, and has it do. The driver of the hosts keeps the loop going.
+//! The interface between a control loop and a hybrid fabric. The driver of the hosts runs the loop.
 
 use super::Fabric;
 use super::racks::Racks;
@@ -14,7 +14,7 @@ impl Fabric {
         self.kind.racks_mut().expect(CONTROLLED)
     }
 
-    /// What the fabric was built of, when its weeks are made by a control loop, which the hosts' driver keeps going.
+    /// The fabric's configuration, if a control loop makes its weeks. The hosts' driver runs the loop.
     pub fn controlled(&self) -> Option<&HybridConfig> {
         self.kind.racks()?.controlled.as_deref()
     }
@@ -32,8 +32,8 @@ impl Fabric {
         self.kind.racks().expect(CONTROLLED).voq_demand()
     }
 
-    /// From now on writes of hosts are recorded ([`Fabric::on_write`]). `first` is the first endpoint of each host, and
-    /// one past the last.
+    /// Records writes of hosts ([`Fabric::on_write`]) from now on. `first` has the first endpoint of each host, and the
+    /// number of endpoints at its end.
     pub fn record_writes(&mut self, first: Vec<u32>) {
         self.racks_mut().record_writes(first);
     }
@@ -60,7 +60,7 @@ impl Fabric {
         self.racks_mut().on_program_write(connection, sequence, bytes);
     }
 
-    /// A program's connection is over: what it has not sent will not pass.
+    /// A program's connection is over: the bytes that it has not sent will not pass.
     pub fn on_program_close(&mut self, connection: FlowTuple) {
         self.racks_mut().on_program_close(connection);
     }

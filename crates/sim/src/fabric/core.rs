@@ -1,6 +1,7 @@
-//! What every fabric has: the events, the packets, the hosts' interfaces and adapters, and the packets that leave.
+//! The part that all fabrics share: the events, the packets, the hosts' interfaces and adapters, and the packets that
+//! leave.
 //!
-//! Of a host are its interface (queue, stamper, pacer, rate limiters) and its adapter's buffers. All the rest is
+//! A host has its interface (queue, stamper, pacer, rate limiters) and its adapter's buffers. All other state is
 //! global: the event set, the arena of packet records, the digest, the counts, and the packets that wait for the
 //! driver. A run that is divided by switches would have one of each per part: counts add up, packets that leave and
 //! drops merge in the order of time, and a link between parts carries records from one arena to the other.
@@ -35,9 +36,9 @@ pub(crate) struct Core {
     /// Hosts' adapters, which hold packets that have arrived.
     pub(super) adapters: Adapters,
     pub(super) exits: Outbox<Exit>,
-    /// Hosts whose interfaces have room again, where a sender waits for that.
+    /// Hosts whose interfaces have room again and for whose room a sender waits.
     pub(super) rooms: Outbox<HostId>,
-    /// Lost packets, when the driver asks for them.
+    /// Lost packets, if the driver asks for them.
     pub(super) drops: Option<Outbox<PacketId>>,
     pub(super) capture: Option<Box<dyn CaptureSink>>,
     /// Why packets leave when they do and what changes over time, if that is recorded.
@@ -72,7 +73,7 @@ pub(super) struct FabricCounts {
     pub(super) events: u64,
 }
 
-/// What waits to be taken by the driver, in order.
+/// A queue of items for the driver, in order.
 #[derive(Debug)]
 pub(super) struct Outbox<T> {
     items: Vec<T>,
@@ -192,8 +193,8 @@ impl Core {
         self.interfaces.hosts()
     }
 
-    /// Carries out what is due until `limit`; with `to_exit` only until packets have left, the rest of that instant
-    /// included.
+    /// Carries out the events that are due until `limit`. With `to_exit` it stops after the first moment at which
+    /// packets have left; all events of that moment are carried out.
     #[inline(always)]
     pub(super) fn run<S: Switching>(&mut self, fabric: &mut S, limit: Time, to_exit: bool) {
         let ahead = self.events.sources() > FEW;
@@ -217,13 +218,13 @@ impl Core {
         }
     }
 
-    /// Whether the driver has something to take that ends a run to exits.
+    /// Whether a run to exits has to end, because the driver has items to take.
     fn is_awaited(&self) -> bool {
         let left = self.pausable.left.as_ref().is_some_and(|left| !left.is_empty());
         left || !(self.exits.is_empty() && self.rooms.is_empty())
     }
 
-    /// A packet has left, or an interface has room: a run to exits ends once all that is due at this moment is done.
+    /// A packet has left, or an interface has room: a run to exits ends after all events of this moment.
     #[inline]
     pub(super) fn end_run(&mut self) {
         if self.to_exit {
@@ -260,7 +261,7 @@ impl Core {
         self.events.is_pending(kind, index)
     }
 
-    /// Injects the packet that `write` writes in place, if it writes one.
+    /// Injects the packet that `write` writes into a free record, if it writes one.
     #[inline]
     pub(super) fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
         let id = self.arena.spare();
@@ -339,8 +340,8 @@ impl Core {
         }
     }
 
-    /// An output port of a switch does what is due. Returns the packet that arrives at the other end of its link, if
-    /// any.
+    /// Carries out the events of a switch's output port that are due. Returns the packet that arrives at the other end
+    /// of its link, if one does.
     #[inline(always)]
     pub(super) fn step(&mut self, port: &mut impl SwitchPort, index: usize) -> Option<PacketId> {
         let arena = &mut self.arena;
@@ -372,7 +373,7 @@ impl Core {
         self.record_queue(id, place, || port.backlog(now));
     }
 
-    /// A packet has come to the end of a place.
+    /// Records that a packet has left a place where it can wait, such as a port.
     #[inline(always)]
     pub(super) fn record_hop(&mut self, id: PacketId, kind: PlaceKind, index: usize) {
         if let Some(recorder) = &mut self.recorder {
@@ -498,7 +499,7 @@ fn loss_place(kind: EventKind, index: usize) -> LossPlace {
     }
 }
 
-/// What a port counted until `now`.
+/// A port's counters at `now`.
 pub(super) fn port_report(kind: PortKind, name: String, port: &impl SwitchPort, now: Time) -> PortReport {
     PortReport {
         offered: port.offered(),

@@ -303,7 +303,8 @@ where
         if self.topology.switches().is_empty() { PortKind::HostNic } else { PortKind::HostPort }
     }
 
-    /// What comes to a switch goes to one of its ports, and all ports but those to hosts lead to a switch.
+    /// Each packet that a switch receives goes to one of its ports, and all ports except those to hosts lead to a
+    /// switch.
     fn check_switches(&self, sums: &PacketSums<'_>, violations: &mut Violations) {
         use PortKind::{HostNic, HostPort, SwitchPort};
         if !self.topology.switches().is_empty() {

@@ -80,7 +80,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         self.enter_tor(core, id, Some(from));
     }
 
-    /// A packet of one of its hosts is at a ToR, or one that was made there in a host's name.
+    /// A ToR has a packet of one of its hosts, or a packet that the ToR itself has made in a host's name.
     #[inline]
     pub(super) fn enter_tor(&mut self, core: &mut Core, id: PacketId, from: Option<PausePoint>) {
         let now = core.now;
@@ -308,7 +308,7 @@ fn sources<L: LinkLayer>(config: &HybridConfig, hosts: usize) -> Vec<(EventKind,
     sources
 }
 
-/// Checks what the engine cannot do without.
+/// Checks the conditions without which the engine cannot work.
 fn check(config: &HybridConfig) -> Result<(), BuildError> {
     let fail = |field, problem: String| Err(BuildError::field(field, problem));
     check_range("racks", config.racks, 2, 1 << 12)?;

@@ -168,12 +168,12 @@ impl Core {
         self.limit(id, host);
     }
 
-    /// A packet goes on to its host's interface, of whichever kind.
+    /// Hands a packet to its host's interface, of whichever kind that is.
     pub(super) fn pass(&mut self, id: PacketId, host: usize) {
         if self.nics.is_empty() { self.enter_stack(id, host) } else { self.enter_interface(id, host) }
     }
 
-    /// The pacer of a host lets a packet go, if it is time for one.
+    /// The pacer of a host releases a packet, if one is due.
     pub(super) fn on_pacer(&mut self, host: usize) {
         let released = self.interfaces.pacers[host].release(self.now);
         let next = self.interfaces.pacers[host].next();

@@ -1,5 +1,4 @@
-//! What a hybrid fabric's switches do beyond forwarding where links are lossless: a policy, which costs nothing where
-//! they are not.
+//! The link layer of a hybrid fabric, lossy or lossless, as a policy type: pauses cost nothing where links are lossy.
 
 use super::core::Core;
 use super::hybrid::HybridFabric;
@@ -36,7 +35,7 @@ pub(super) trait LinkLayer: Sized + Send {
     #[inline]
     fn after_event(_fabric: &mut HybridFabric<Self>, _core: &mut Core, _kind: EventKind) {}
 
-    /// A host's interface does what is due.
+    /// Carries out the events of a host's interface that are due.
     #[inline]
     fn on_nic(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         if let Some(id) = core.on_nic_arrival(host) {
@@ -44,7 +43,7 @@ pub(super) trait LinkLayer: Sized + Send {
         }
     }
 
-    /// A ToR's port to a host does what is due.
+    /// Carries out the events of a ToR's port to a host that are due.
     #[inline]
     fn on_host_port(fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         if let Some(id) = core.step(&mut fabric.host_ports[host], host) {
@@ -52,7 +51,7 @@ pub(super) trait LinkLayer: Sized + Send {
         }
     }
 
-    /// A host does what is due with what its adapter holds.
+    /// Carries out the events of a host's adapter that are due.
     fn on_adapter(_fabric: &mut HybridFabric<Self>, core: &mut Core, host: usize) {
         core.on_adapter(host);
     }
@@ -107,13 +106,13 @@ pub(super) trait LinkLayer: Sized + Send {
         (vec![], false)
     }
 
-    /// All that is known of pauses.
+    /// The report of pauses.
     fn pause_report(_fabric: &HybridFabric<Self>, _core: &Core) -> Option<PauseReport> {
         None
     }
 }
 
-/// Links that lose what does not fit.
+/// Lossy links: a full queue drops packets.
 pub(super) struct Lossy;
 
 impl LinkLayer for Lossy {

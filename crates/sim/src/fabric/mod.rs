@@ -129,13 +129,13 @@ impl Fabric {
         self.core.events.next()
     }
 
-    /// Does all that is due up to and at `now`.
+    /// Carries out all events up to and at `now`.
     pub fn run(&mut self, now: Time) {
         self.kind.run(&mut self.core, now, false);
     }
 
-    /// Runs up to `limit`, or to the first moment at which packets leave; all that is due at that moment is done.
-    /// Returns that moment. The same as calling [`Fabric::run`] at every [`Fabric::next`], but faster.
+    /// Runs up to `limit`, or to the first moment at which packets leave; all events of that moment are carried out.
+    /// Returns that moment. Calling [`Fabric::run`] at every [`Fabric::next`] has the same result and takes longer.
     pub fn run_to_exit(&mut self, limit: Time) -> Time {
         self.kind.run(&mut self.core, limit, true);
         self.core.now
@@ -152,7 +152,7 @@ impl Fabric {
     }
 
     /// Injects the packet that `write` writes in place, which saves a copy. The record that `write` is given holds an
-    /// old packet. `write` returns whether it has written one; so does this.
+    /// old packet. `write` returns whether it has written a packet, and this function returns the same.
     #[inline]
     pub fn inject_with(&mut self, host: HostId, now: Time, write: impl FnOnce(&mut Packet) -> bool) -> bool {
         self.core.inject_with(host, now, write)
@@ -191,9 +191,10 @@ impl Fabric {
         self.core.rooms.pop()
     }
 
-    /// When the last bit of the packet that `host` injected last leaves its interface, or did; `None` where that is not
-    /// known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may hold packets back. A
-    /// packet that is lost to an injected fault leaves at once. To be asked before another host injects one.
+    /// The time, past or future, at which the last bit of the packet that `host` injected last leaves its interface;
+    /// `None` where that is not known in advance, because a pause, a pacer, a rate limiter of QCN or a send buffer may
+    /// hold packets back. A packet that is lost to an injected fault leaves at once. Call this before another host
+    /// injects a packet.
     #[inline]
     pub fn departure(&self, host: HostId) -> Option<Time> {
         self.core.departure(host.index())
@@ -275,7 +276,7 @@ impl Fabric {
         self.kind.watch(&mut self.core, config)
     }
 
-    /// What was seen of the watched queues.
+    /// The reports of the watched queues.
     pub fn queues(&self) -> Vec<QueueReport> {
         self.kind.queue_reports(self.core.now, self.core.scale)
     }
@@ -286,7 +287,7 @@ impl Fabric {
         self.kind.reset_measurements(self.core.now);
     }
 
-    /// What the meter has recorded, if there is one.
+    /// The meter's report, if there is a meter.
     pub fn meter(&self) -> Option<MeterReport> {
         self.kind.racks()?.meter_report(self.core.now)
     }
@@ -306,7 +307,7 @@ impl Fabric {
         self.core.recorder.get_or_insert_default().causes.get_or_insert_with(CauseLog::new);
     }
 
-    /// Lets `sink` see what changes over time from now on.
+    /// Reports changes over time to `sink` from now on.
     pub fn set_timeline(&mut self, sink: Box<dyn TimelineSink>) {
         self.core.recorder.get_or_insert_default().timeline = Some(sink);
     }
@@ -349,7 +350,7 @@ impl Fabric {
         self.core.recorder.as_deref_mut()?.causes.as_mut()
     }
 
-    /// The recorder, if anything is recorded.
+    /// The recorder, if there is one.
     #[inline]
     pub(crate) fn recorder(&mut self) -> Option<&mut Recorder> {
         self.core.recorder.as_deref_mut()
@@ -362,7 +363,7 @@ impl Fabric {
         ports
     }
 
-    /// What pauses did; none where links cannot be paused.
+    /// The report of pauses; none where links cannot be paused.
     pub fn pauses(&self) -> Option<PauseReport> {
         self.kind.pauses(&self.core)
     }
@@ -377,7 +378,7 @@ impl Fabric {
         self.core.interfaces.limiters.iter_mut().for_each(|limiters| limiters.keep_changes(most));
     }
 
-    /// What QCN did; `None` without it.
+    /// QCN's report; `None` without QCN.
     pub fn qcn(&self) -> Option<QcnReport> {
         self.core.qcn_report(self.kind.congestion_points())
     }
@@ -392,7 +393,7 @@ impl Fabric {
         self.core.counts.events
     }
 
-    /// One number for all that happened so far: the same spec, seed and version give the same one on any machine.
+    /// The digest of all exits and drops so far: the same spec, seed and version give the same number on any machine.
     pub fn digest(&self) -> u64 {
         self.core.digest.value()
     }

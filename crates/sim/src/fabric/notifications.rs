@@ -52,7 +52,7 @@ impl CongestionPoints {
         Some(core.notify(id, feedback))
     }
 
-    /// What all of them counted together.
+    /// The sum of all congestion points' counters.
     fn counts(&self) -> CongestionCounts {
         let mut sum = CongestionCounts::default();
         for point in self.0.iter().map(CongestionPoint::counts) {
@@ -126,7 +126,7 @@ impl Core {
         self.reschedule(next, EventKind::Limiter, host.index());
     }
 
-    /// A packet goes on to its host's interface, past the limited flows or as one of them.
+    /// Hands a packet to its host's interface; packets of limited flows wait for their rate first.
     pub(super) fn limit(&mut self, id: PacketId, host: usize) {
         let Some(limiters) = self.interfaces.limiters.get_mut(host) else { return self.pass(id, host) };
         let before = limiters.next();
@@ -150,7 +150,7 @@ impl Core {
         self.reschedule(next, EventKind::Limiter, host);
     }
 
-    /// What QCN did, with what its congestion points counted.
+    /// QCN's report, with the counters of its congestion points.
     pub(super) fn qcn_report(&self, points: &CongestionPoints) -> Option<QcnReport> {
         let limiters = &self.interfaces.limiters;
         if limiters.is_empty() {

@@ -1,11 +1,11 @@
 //! The packet network of a hybrid fabric: an uplink per rack, a switch, a downlink per rack.
 //!
 //! An uplink serves its rack's VOQs round robin, among those whose packet path is on and whose queue in the switch is
-//! not full. A downlink serves its small per-input queues round robin. The switch never drops: what does not fit waits
-//! at the VOQ (Etalon, NSDI'20, section 4.1: "held at the ToR VOQ, similar to PFC"). As with PFC, packets that are on
-//! the uplink when their queue fills find headroom: at most the uplink's propagation delay of them. They do not count
-//! against the queue before they arrive. Otherwise three small packets per propagation delay would be all that a pair's
-//! ACKs get.
+//! not full. A downlink serves its small per-input queues round robin. The switch never drops: packets that do not fit
+//! wait at the VOQ (Etalon, NSDI'20, section 4.1: "held at the ToR VOQ, similar to PFC"). As with PFC, there is
+//! headroom for packets that are on the uplink when their queue fills: at most those of one propagation delay of the
+//! uplink. They do not count against the queue before they arrive. Otherwise a pair's ACKs would get only three small
+//! packets per propagation delay.
 
 use super::core::Core;
 use super::hybrid::HybridFabric;

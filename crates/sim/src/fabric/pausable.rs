@@ -25,11 +25,11 @@ pub(super) struct PausableNics {
     pub(super) stopped: Vec<(Time, usize)>,
     /// How much the interfaces hold, where there is a limit.
     pub(super) buffers: Option<SendBuffers>,
-    /// Packets that have left, when the driver asks for them.
+    /// Packets that have left, if the driver asks for them.
     pub(super) sent: Option<Outbox<PacketId>>,
-    /// A run to exits stops when one has left.
+    /// Whether a run to exits stops when a packet has left.
     pub(super) stops: bool,
-    /// The endpoints whose segments have left, when the driver asks for them.
+    /// The endpoints whose segments have left, if the driver asks for them.
     pub(super) left: Option<Outbox<(HostId, u16)>>,
 }
 
@@ -93,8 +93,8 @@ impl Core {
         }
     }
 
-    /// The interface of a host does what is due. Returns the packet that arrives at the switch, and what its
-    /// transmitter has sent.
+    /// Carries out the events of a host's interface that are due. Returns the packet that arrives at the switch, and
+    /// the transmission that has ended.
     #[inline(never)]
     pub(super) fn step_nic(&mut self, host: usize) -> (Option<PacketId>, Option<Sent>) {
         let port = &mut self.pausable.ports[host];

@@ -1,8 +1,8 @@
-//! The racks of a hybrid fabric, and what holds for each pair of them: the VOQ, what the schedule says, and what was
-//! counted. None of it depends on whether links can be paused.
+//! The racks of a hybrid fabric, and the state of each pair of racks: the VOQ, the schedule's state, and counters. None
+//! of it depends on whether links can be paused.
 //!
-//! A ToR's state is contiguous: its VOQs are one row of the pairs. What is global is the schedule, which all racks
-//! follow at once, and what is measured of one pair.
+//! A ToR's state is contiguous: its VOQs are one row of the pairs. The schedule, which all racks follow, and the
+//! measurement of one pair are global.
 
 use super::adu_backlog::AduBacklog;
 use super::core::{Core, check_range};
@@ -22,7 +22,7 @@ use firstlight_net::{HostId, PacketId, QueueCounts, Serializer, TcpFlags, Voq};
 use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
 
-/// A pair of racks: the VOQ at the source's ToR, and what the schedule says about the pair.
+/// A pair of racks: the VOQ at the source's ToR, and the pair's state in the schedule.
 pub(super) struct RackPair {
     pub(super) voq: Voq,
     /// The VOQ of the packets that take the packet network only; `None` where routing is not segregated. Then `voq` is
@@ -30,9 +30,9 @@ pub(super) struct RackPair {
     pub(super) mice: Option<Box<Voq>>,
     /// Nights and days that keep the packet path off.
     pub(super) off: u16,
-    /// Coming and present days that want the VOQ large.
+    /// Coming and present days for which the VOQ is large.
     pub(super) claims: u16,
-    /// Coming and present days that want returning packets marked.
+    /// Coming and present days for which returning packets are marked.
     pub(super) marks: u16,
     overtakings: Overtakings,
     pub(super) circuit_packets: u64,
@@ -56,9 +56,9 @@ pub(super) struct Racks {
     /// When hosts are notified of circuits, if they are.
     pub(super) notices: Option<NoticeSchedule>,
     meter: Option<Box<Meter>>,
-    /// What the fabric was built of, when a control loop makes its weeks.
+    /// The fabric's configuration, if a control loop makes its weeks.
     pub(super) controlled: Option<Box<HybridConfig>>,
-    /// What hosts have to send, when a control loop asks for it.
+    /// Bytes that hosts have to send, if a control loop asks for them.
     pub(super) backlog: Option<Box<AduBacklog>>,
     /// Packets between hosts of one rack.
     pub(super) local: u64,
@@ -162,7 +162,7 @@ impl Racks {
         let host = packet.dst();
         let dst = self.rack(host);
         let (index, reverse) = (self.pair(src, dst), self.pair(dst, src));
-        // What the packet switch made itself has passed no VOQ, and was never queued there.
+        // Packets that the packet switch made itself have passed no VOQ, and were never queued there.
         if packet.queued_at() > Time::ZERO {
             self.pairs[index].overtakings.on_arrival(carrier);
         }
@@ -179,7 +179,7 @@ impl Racks {
         (host, dst)
     }
 
-    /// What waits in the VOQs.
+    /// Bytes that wait in the VOQs.
     pub(super) fn voq_demand(&self) -> Demand {
         let mut demand = Demand::zero(self.count);
         for (pair, state) in self.pairs.iter().enumerate() {
@@ -323,7 +323,7 @@ impl RackPair {
         Bytes::new(self.voqs().map(|voq| voq.bytes().get()).sum())
     }
 
-    /// What happened in all VOQs of the pair so far; the peak is that of the longest.
+    /// The sum of the counters of all VOQs of the pair; the peak is that of the longest VOQ.
     fn counts(&self) -> QueueCounts {
         let mut sum = self.voq.counts();
         if let Some(mice) = &self.mice {
@@ -357,7 +357,7 @@ fn voq_report(voq: &Voq, name: String) -> PortReport {
     }
 }
 
-/// A rack's number, as circuits know it.
+/// A rack's number as the type of crate `circuits`.
 pub(super) fn rack_id(index: usize) -> RackId {
     RackId(index as u16)
 }

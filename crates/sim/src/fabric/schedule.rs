@@ -15,7 +15,7 @@ use firstlight_units::{Span, Time};
 /// How much a VOQ holds, and from where on it marks.
 type VoqSize = (Option<Length>, Option<Length>);
 
-/// The calendar on the engine's clock, and what its days do to the VOQs.
+/// The calendar on the engine's clock, and the days' changes of VOQs.
 pub(super) struct CircuitSchedule {
     calendar: Calendar,
     scale: u32,
@@ -26,10 +26,10 @@ pub(super) struct CircuitSchedule {
     record: Option<Box<CircuitRecord>>,
 }
 
-/// What a control loop asked for, and which circuits there were.
+/// The demands for which a control loop has made weeks, and the circuits that there were.
 #[derive(Default)]
 struct CircuitRecord {
-    /// The demand that the present week, and the next one when it is planned, were made for; and since which week.
+    /// The demands for which the present week and, if it is planned, the next one were made, each with its first week.
     demands: Vec<(u64, Demand)>,
     circuits: Vec<CircuitReport>,
 }
@@ -103,7 +103,8 @@ impl Racks {
 }
 
 impl<L: LinkLayer> HybridFabric<L> {
-    /// Does all that the calendar has for this moment, then lets every rack send what it now may.
+    /// Carries out all operations of the calendar at this moment. Every rack then sends the packets that it now may
+    /// send.
     pub(super) fn on_calendar(&mut self, core: &mut Core) {
         while self.racks.schedule.next_due() <= core.now {
             let operation = self.racks.schedule.calendar.pop();
@@ -155,7 +156,7 @@ impl<L: LinkLayer> HybridFabric<L> {
         pair.marks -= u16::from(schedule.marks);
     }
 
-    /// Gives a VOQ the size that its claims ask for, dropping from the tail what no longer fits.
+    /// Gives a VOQ the size that its claims ask for, and drops packets that no longer fit from its tail.
     fn fit_voq(&mut self, core: &mut Core, src: usize, dst: usize) {
         let index = self.racks.pair(src, dst);
         let pair = &mut self.racks.pairs[index];

@@ -57,7 +57,7 @@ impl SendBuffers {
         !full
     }
 
-    /// Reserves the free room: others get none until a packet leaves, if the buffer holds one.
+    /// Reserves the free room. If the buffer holds a packet, other senders get no room until a packet leaves.
     pub(super) fn promise(&mut self, host: usize) {
         let used = &mut self.hosts[host];
         used.promised = used.bytes > 0;
@@ -97,8 +97,8 @@ impl Core {
         self.pausable.stops = true;
     }
 
-    /// From now on it is kept whose segments have left, where departures are not known in advance; each ends a run to
-    /// exits.
+    /// Keeps, from now on, the senders of segments that have left, where departures are not known in advance. Each ends
+    /// a run to exits.
     pub(super) fn keep_left(&mut self) {
         if !self.interfaces.plain {
             self.make_exact();

@@ -1,4 +1,4 @@
-//! What a kind of fabric offers to the event loop, for each event, and to the driver that steps the fabric.
+//! The interfaces of a kind of fabric: to the event loop, for each event, and to the driver that steps the fabric.
 
 use super::core::Core;
 use super::notifications::CongestionPoints;
@@ -20,7 +20,7 @@ pub(super) trait Switching {
     #[inline]
     fn prefetch(&self, _core: &Core, _event: PendingEvent, _next: bool) {}
 
-    /// All that is known of pauses; none where links cannot be paused.
+    /// The report of pauses; none where links cannot be paused.
     fn pause_report(&self, _core: &Core) -> Option<PauseReport> {
         None
     }
@@ -33,7 +33,7 @@ pub(super) trait Switching {
 
 /// A fabric of some kind, behind one dynamic call for each run up to a moment and for each report.
 pub(super) trait FabricKind: Send {
-    /// Carries out what is due, as [`Core::run`] says.
+    /// Carries out the events that are due: see [`Core::run`].
     fn run(&mut self, core: &mut Core, limit: Time, to_exit: bool);
 
     /// Counts of all ports, links and queues behind the hosts' interfaces.
@@ -54,16 +54,16 @@ pub(super) trait FabricKind: Send {
     /// QCN's congestion points.
     fn congestion_points(&self) -> &CongestionPoints;
 
-    /// All that is known of pauses; none where links cannot be paused.
+    /// The report of pauses; none where links cannot be paused.
     fn pauses(&self, core: &Core) -> Option<PauseReport>;
 
     /// Watches queues from now on.
     fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError>;
 
-    /// What was seen of the watched queues.
+    /// The reports of the watched queues.
     fn queue_reports(&self, now: Time, scale: u32) -> Vec<QueueReport>;
 
-    /// Forgets what was measured so far.
+    /// Discards all measurements so far.
     fn reset_measurements(&mut self, now: Time);
 
     /// Racks, their VOQs and their schedule; none without circuits.

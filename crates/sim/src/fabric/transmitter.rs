@@ -1,4 +1,4 @@
-//! A transmitter of a hybrid fabric's uplinks, downlinks and circuits: a line, and what pauses do to it.
+//! A transmitter of a hybrid fabric's uplinks, downlinks and circuits: a line, and its pauses.
 //!
 //! Where links can be paused the end of each transmission is an event. Elsewhere there is one only if a packet waits,
 //! and a packet that comes at the very moment of the end goes at once; so it does where links can be paused, lest
@@ -61,7 +61,7 @@ impl<C: PauseControl> Transmitter<C> {
         Some(self.line.free_at())
     }
 
-    /// What the transmitter had begun is finished, if anything.
+    /// Ends the transmission in service, if there is one.
     #[inline]
     pub(super) fn finish(&mut self) -> Option<Sent> {
         self.control.finish();

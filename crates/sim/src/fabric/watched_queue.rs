@@ -26,7 +26,7 @@ impl WatchedQueue {
         WatchedQueue { name, port, rate, framing, since: Time::ZERO, packets: 0, bytes: 0, waits, samples: vec![] }
     }
 
-    /// A packet was queued; what was unsent before it lasts for `ahead`, in the fabric's own time.
+    /// A packet was queued; sending all that was unsent before it takes `ahead`, in the fabric's own time.
     pub(super) fn on_packet(&mut self, packet: &Packet, ahead: Span) {
         self.packets += 1;
         self.bytes += u64::from(packet.size());

@@ -33,7 +33,7 @@ impl World {
         self.messages.jobs()
     }
 
-    /// What became of each message, by number.
+    /// The report of each message, by number.
     pub fn messages(&self) -> Vec<MessageReport> {
         self.messages.messages()
     }

@@ -7,9 +7,9 @@ use crate::wait_queues::Waiter;
 use firstlight_net::HostId;
 
 impl World {
-    /// Whether the interface of an external host has room. If it has not, [`ExternalHosts::on_room`] is called when the
-    /// host's turn comes: one packet, after which the host asks again. A packet that is handed in all the same is not
-    /// refused.
+    /// Whether the interface of an external host has room. If it has none, [`ExternalHosts::on_room`] is called when
+    /// the host's turn comes. The host may then send one packet, and calls this function again. A packet that a host
+    /// sends without room is not refused.
     pub fn ask_room(&mut self, host: HostId) -> bool {
         let room = self.fabric.has_room(host);
         if !room {

@@ -43,7 +43,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A VOQ has a capacity, unless pauses bound what comes to it.
+    /// Checks that a VOQ has a capacity, unless pauses bound its length.
     fn capacity(&mut self) {
         if self.experiment.voq.small.is_some() {
             return;
@@ -56,7 +56,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Segregated routing is not modelled with what knows of one VOQ per pair.
+    /// Refuses segregated routing together with features that need one VOQ per pair.
     fn segregation(&mut self) {
         if self.experiment.hybrid.segregation.is_none() {
             return;
@@ -126,7 +126,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Every day holds at least one packet.
+    /// Checks that every day is long enough for one packet.
     fn days(&mut self, week: &Week) {
         let rate = self.experiment.circuit.as_ref().expect("a hybrid fabric has circuits").rate;
         let mtu = self.experiment.hosts.mtu;
@@ -162,7 +162,7 @@ impl Rules<'_> {
     }
 }
 
-/// The scheduler of a computed schedule, and what each of its weeks must fit in.
+/// The scheduler of a computed schedule, and the frame of each of its weeks.
 fn frame(experiment: &Experiment) -> Option<(Scheduler, Frame)> {
     let (scheduler, computed) = experiment.schedule.as_ref()?.computed()?;
     let (circuit, packet) = (experiment.circuit.as_ref()?.rate, experiment.packet.as_ref()?.rate);

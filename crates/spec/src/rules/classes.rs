@@ -5,7 +5,7 @@ use crate::conditions::Conditions;
 use firstlight_transport::cc::CcName;
 
 impl Rules<'_> {
-    /// Every entry is the only one of a controller in use, and names a class that switches have.
+    /// Checks that each entry names a controller in use that no other entry names, and a class that switches have.
     pub(super) fn classes_of_controllers(&mut self, conditions: &Conditions<'_>) {
         let experiment = self.experiment;
         let queues = experiment.switch.classes.len();

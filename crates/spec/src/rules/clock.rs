@@ -1,4 +1,4 @@
-//! Rules about the engine's clock: no span leaves it when it is stretched, and no packet takes for ever on a link.
+//! Rules about the engine's clock: no stretched span exceeds its range, and no packet takes too long on a link.
 
 use super::Rules;
 use crate::error::SpecError;
@@ -15,10 +15,10 @@ use serde_json::Value as Json;
 const LONGEST_RUN: Span = Span::from_secs(100 * 86_400);
 /// Longest of all other spans there.
 const LONGEST_SPAN: Span = Span::from_secs(10 * 86_400);
-/// Longest serialization of one packet there.
+/// The longest serialization of one packet, on the engine's clock.
 const LONGEST_PACKET: Span = Span::from_secs(1);
 
-/// The values of that form which are given: their paths, and what they say.
+/// The given values of one form, each with its path.
 fn given<T: std::str::FromStr>(places: &Places, json: &Json, format: &str) -> Vec<(String, T)> {
     let is_of = |kind: &&Kind| matches!(&kind.class, Class::Text(Some(form)) if form.format.name == format);
     let paths = places.keys.keys().filter(|path| model::find(path).is_some_and(|kinds| kinds.iter().any(is_of)));
@@ -50,7 +50,7 @@ impl Rules<'_> {
         }
     }
 
-    /// No link is so slow that one packet takes for ever.
+    /// Checks that no link is so slow that one packet exceeds the longest serialization.
     pub(super) fn slowest_packet(&mut self) {
         // The rate of a limited flow or of a workload is none of a link.
         let is_link = |path: &str| !["qcn.", "workload."].iter().any(|table| path.starts_with(table));
@@ -63,7 +63,7 @@ impl Rules<'_> {
     }
 }
 
-/// What is wrong with a link of that rate, if anything: one packet takes for ever.
+/// The problem of a link whose rate is so low that one packet exceeds the longest serialization, if that is so.
 fn too_slow(experiment: &Experiment, rate: Rate) -> Option<String> {
     let (mtu, scale) = (experiment.hosts.mtu, experiment.time_scale);
     let least = (u128::from(mtu.get()) * 8 * u128::from(scale)) as u64;
@@ -76,7 +76,7 @@ fn too_slow(experiment: &Experiment, rate: Rate) -> Option<String> {
     (rate.as_bps() < least).then(text)
 }
 
-/// Refuses links of a file on which one packet would take for ever.
+/// Refuses links of a file on which one packet would exceed the longest serialization.
 pub(crate) fn slow_links(
     experiment: &Experiment,
     places: &Places,

@@ -8,7 +8,8 @@ use crate::places::{Places, all_or};
 use crate::tables::Experiment;
 use firstlight_net::HostId;
 
-/// Flows and probes between links that no switch joins or that one host has, and hosts that cannot have several links.
+/// Refuses flows and probes between links of one host or links that no switch joins, and further links of hosts that
+/// cannot have them.
 pub(crate) fn further_links(
     experiment: &Experiment,
     places: &Places,

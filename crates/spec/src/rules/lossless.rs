@@ -1,4 +1,5 @@
-//! Rules about lossless Ethernet: its buffers hold what can come, and nothing else drops packets of lossless classes.
+//! Rules about lossless Ethernet: its buffers hold all packets that can arrive, and nothing else drops packets of
+//! lossless classes.
 
 use crate::error::SpecError;
 use crate::network::Network;
@@ -16,7 +17,7 @@ struct Links<'a> {
     name: &'a dyn Fn(usize) -> String,
 }
 
-/// The switches of a packet fabric with what holds on their links, if these can be paused.
+/// The links into the switches of a packet fabric with their limits, if the links can be paused.
 pub(crate) fn lossless_switches(
     experiment: &Experiment,
     places: &Places,
@@ -31,7 +32,7 @@ pub(crate) fn lossless_switches(
     Ok(SwitchConfig { pfc: Some(config), ..switch })
 }
 
-/// What holds on the links of a hybrid fabric: those of hosts, and those of the packet network.
+/// The limits of the links of a hybrid fabric: those of hosts, and those of the packet network.
 pub(crate) fn lossless_hybrid(
     experiment: &Experiment,
     places: &Places,
@@ -69,10 +70,10 @@ pub(crate) fn lossless_hybrid(
     Ok(HybridConfig { pfc: Some(config), ..hybrid })
 }
 
-/// A key's path, and what is wrong with it.
+/// A key's path, and the text of its problem.
 type Wrong = Option<(String, String)>;
 
-/// What the table says, if links can be paused.
+/// The table `[pfc]`, if links can be paused.
 fn config(experiment: &Experiment) -> Option<PfcConfig> {
     experiment.pfc.as_ref()?.config(largest_packet(experiment), experiment.hosts.framing)
 }
@@ -94,7 +95,7 @@ fn table(switch: &SwitchConfig, class: usize) -> String {
     if switch.classes.is_empty() { "switch".into() } else { format!("switch.classes.{class}") }
 }
 
-/// Fails with what is wrong, or loses packets that must not be lost.
+/// Fails with all problems of lossless links. `pfc.allow_loss` permits other limits and buffers that are too small.
 fn check(
     experiment: &Experiment,
     places: &Places,
@@ -117,7 +118,7 @@ fn absent_class(experiment: &Experiment, queues: usize) -> Wrong {
     (highest >= queues).then(|| ("pfc.classes".into(), text()))
 }
 
-/// Each link into a switch with what holds there.
+/// Each link into a switch with its limits.
 fn links<'a>(topology: &'a Topology, config: &'a PfcConfig) -> impl Iterator<Item = (usize, PfcLimits)> + 'a {
     let backs = topology.reverses();
     let inward = (0..topology.transmitters()).filter(|from| matches!(topology.target_of(*from), Node::Switch(_)));
@@ -171,7 +172,8 @@ fn too_small(places: &Places, links: &Links<'_>) -> Wrong {
     Some((if places.has("pfc.buffer") { "pfc.buffer" } else { "pfc.xoff" }.into(), text))
 }
 
-/// Refuses receive buffers of adapters that hold no packet, or not what can come once their switch is to be paused.
+/// Refuses receive buffers of adapters that cannot hold a packet, or that cannot hold the packets that arrive after a
+/// pause has been requested.
 pub(crate) fn adapters(experiment: &Experiment, places: &Places, network: &Network) -> Result<(), SpecError> {
     let Some(ReceiveConfig { buffer, .. }) = network.interface().adapter.receive else { return Ok(()) };
     let wrong = |text| Err(places.problem("adapter.receive_buffer", text).into());

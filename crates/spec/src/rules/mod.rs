@@ -1,5 +1,5 @@
-//! Rules between tables: values that are right each by itself, and wrong together. What one table can check by itself
-//! stands on its struct.
+//! Rules between tables, about values that are valid by themselves and invalid together. Rules within one table are in
+//! its struct's `check`.
 
 mod circuits;
 mod classes;
@@ -27,7 +27,7 @@ use firstlight_transport::EctSyn;
 use firstlight_transport::cc::{CcName, EcnUse};
 use serde_json::Value as Json;
 
-/// Checks what needs no network; gives the week of a hybrid fabric.
+/// Checks the rules that need no network. Returns the week of a hybrid fabric.
 pub(crate) fn check(
     experiment: &Experiment,
     json: &Json,
@@ -79,11 +79,11 @@ impl Rules<'_> {
 
     fn loss(&mut self) {
         if self.experiment.hosts.loss >= 1.0 {
-            self.wrong("hosts.loss", "at 1 nothing ever arrives: use less than 1");
+            self.wrong("hosts.loss", "at 1 no packet arrives: use less than 1");
         }
     }
 
-    /// A controller to which ECE means something else does not go with queues that mark.
+    /// Refuses queues that mark together with a controller to which ECE means something else.
     fn one_meaning_of_ece(&mut self, conditions: &Conditions<'_>) {
         let of_its_own = |cc: &CcName| ecn_use(&self.places.own, *cc) == Some(EcnUse::OwnMeaning);
         let Some(name) = conditions.controllers().find(of_its_own).map(CcName::as_str) else { return };
@@ -108,7 +108,7 @@ impl Rules<'_> {
         paths.iter().for_each(|path| self.wrong(path, text.clone()));
     }
 
-    /// A limit on flows' rates limits them below their links' rate.
+    /// Checks that the least rate of QCN is below the rate of hosts' links, so that flows can be limited.
     fn qcn(&mut self) {
         let Some((qcn, link)) = self.experiment.interface.qcn.as_ref().zip(self.experiment.hosts.rate) else { return };
         let least = qcn.min_rate;
@@ -118,7 +118,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A shared buffer holds a packet at some port.
+    /// Checks that a shared buffer has room for a packet at some port.
     fn shared_buffer(&mut self) {
         let (alpha, mtu) = (self.experiment.switch.alpha, self.experiment.hosts.mtu);
         let Some(size) = self.experiment.switch.buffer else { return };
@@ -128,7 +128,7 @@ impl Rules<'_> {
         }
     }
 
-    /// Pauses stop classes one by one, by their priority.
+    /// Refuses weights of classes that are paused one by one, by their priority.
     fn weights(&mut self) {
         let with = self.experiment.switch.classes.iter().position(|class| class.weight.is_some());
         if let Some(class) = with.filter(|_| is_paused(self.experiment)) {
@@ -137,7 +137,7 @@ impl Rules<'_> {
         }
     }
 
-    /// A window falls below one packet only if it falls to one.
+    /// Checks that a window that may fall below one packet may also fall to one.
     fn paced_window(&mut self) {
         let least = self.experiment.tcp.tcp.min_window;
         if self.experiment.cc.dctcp.paced_floor < 1.0 && least > 1 {
@@ -146,7 +146,7 @@ impl Rules<'_> {
         }
     }
 
-    /// What runs inside a kernel has no shared objects and no Python.
+    /// Refuses users' shared objects and Python classes on Linux hosts, whose kernel cannot run them.
     fn own_controllers(&mut self, conditions: &Conditions<'_>) {
         if !conditions.linux() {
             return;
@@ -165,7 +165,7 @@ impl Rules<'_> {
         wrong.iter().for_each(|path| self.wrong(path, text));
     }
 
-    /// Notices reach simulated hosts, and come from a schedule that is known.
+    /// Refuses notices together with Linux hosts, computed schedules or accounts.
     fn notices(&mut self, conditions: &Conditions<'_>) {
         if self.experiment.marks.as_ref().and_then(|marks| marks.notices()).is_none() {
             return;

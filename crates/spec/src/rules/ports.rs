@@ -13,7 +13,7 @@ pub(crate) fn port_names(topology: &Topology) -> Vec<String> {
     (0..topology.ports().len()).map(|port| topology.queue_name(PortId(port as u32))).collect()
 }
 
-/// The number of the port with this name, or what is wrong with the name.
+/// The number of the port with this name, or the text of the name's problem.
 pub(crate) fn port_of_name(all: &[String], name: &str) -> Result<usize, String> {
     let examples = || {
         let between = all.iter().find(|name| name.contains("->"));
@@ -46,7 +46,7 @@ pub(crate) fn special_ports(
     Ok(found)
 }
 
-/// The ports of a tier, of a switch, or the one of this name.
+/// The ports of a tier, the ports of a switch, or the port of this name.
 fn ports_on(topology: &Topology, all: &[String], name: &str) -> Result<Vec<usize>, String> {
     let switch = |port: &usize| &topology.switches()[topology.ports()[*port].from.index()];
     let of_switches = (0..all.len()).filter(|port| switch(port).tier == name || switch(port).name == name);

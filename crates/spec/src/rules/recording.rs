@@ -1,4 +1,4 @@
-//! Rules about what is recorded: it exists, and fits in memory.
+//! Rules about recordings: what is to be recorded exists, and its records fit in memory.
 
 use super::{port_names, port_of_name};
 use crate::error::{Problem, SpecError};
@@ -24,7 +24,7 @@ pub(crate) fn intervals(experiment: &Experiment, places: &Places, flows: usize) 
     Err(places.problem("measure.throughput", text).into())
 }
 
-/// What is wrong with `measure.tcp_info`, if the samples of `flows` flows do not fit in memory.
+/// The problem of `measure.tcp_info` if the samples of `flows` flows do not fit in memory.
 pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: usize) -> Option<Problem> {
     let every = experiment.measure.tcp_info?;
     let samples = (experiment.duration.as_ps() / every.as_ps()).saturating_mul(flows as u64);

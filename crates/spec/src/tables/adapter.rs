@@ -22,7 +22,7 @@ pub struct AdapterTable {
 }
 
 impl AdapterTable {
-    /// Checks that a receive buffer has something to wait for.
+    /// Checks that a receive buffer is given only with a rate at which it is emptied.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let idle = self.receive_buffer.is_some() && self.drain.is_none();
         let problem = "has no effect: hosts take arriving packets at once; add adapter.drain, or take this out";

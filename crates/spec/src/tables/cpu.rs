@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The module of our driver, whose parameters these are.
 const DRIVER: &str = "firstlight";
 
-/// The processors of each Linux host: what they do takes virtual time of that host alone. What programs compute between
+/// The processors of each Linux host: their work takes virtual time of that host alone. Computation of programs between
 /// two system calls takes none. Each key is one cost; those that are not given are the profile's.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
@@ -127,7 +127,7 @@ impl CpuProfile {
 }
 
 impl CpuTable {
-    /// Checks that processors have something to do.
+    /// Checks that `cores` is given only where at least one cost is above zero.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let idle = self.cores.is_some() && self.parameters().is_empty();
         let problem = "nothing takes time on these processors: choose a profile, give a cost, or take this out";

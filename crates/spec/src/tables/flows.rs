@@ -9,7 +9,7 @@ use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which hosts send what to which hosts; at least one entry, unless there is a workload or a program.
+/// Flows from hosts to hosts; at least one entry, unless there is a workload or a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowsTable {
     /// Senders: `host3`, `rack0.host3`, `rack0` (each of its hosts) or `all`. Hosts are counted from 0, `host3` over
@@ -44,10 +44,10 @@ pub struct FlowsTable {
     pub class: Option<u8>,
 }
 
-/// What connections are made of.
+/// The keys of connections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connections {
-    /// Whose TCP both ends are.
+    /// The kind of both ends' hosts: whose TCP they run.
     #[schemars(extend("x-without" = "`hosts.kind`"))]
     pub hosts: Option<HostKind>,
     /// Congestion control.

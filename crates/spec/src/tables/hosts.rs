@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostsTable {
-    /// Whose TCP the hosts run, where a flow or program names none.
+    /// The kind of hosts of flows and programs that name none: whose TCP they run.
     #[schemars(extend("x-when" = "default hosts"))]
     pub kind: DefaultHosts,
     /// Rate of each host's link.
@@ -31,8 +31,8 @@ pub struct HostsTable {
     /// A random delay of each packet in the sending host's stack, and another in the receiving host's, beside the
     /// constant ones. No packet overtakes another of its host and direction.
     pub jitter: Option<JitterTable>,
-    /// What every link of the network carries with each IP packet: nothing, or Ethernet's 38 bytes (header 14, checksum
-    /// 4, preamble 8, gap 12).
+    /// The framing that every link of the network adds to each IP packet: none, or Ethernet's 38 bytes (header 14,
+    /// checksum 4, preamble 8, gap 12).
     pub framing: Framing,
     /// Largest IP packet, without framing.
     #[schemars(extend("x-least" = "100B", "x-most" = "65535B"))]
@@ -98,7 +98,7 @@ pub enum JitterTable {
         /// The distribution's file. Each line has a delay in units, and the part of the packets whose delay is not
         /// longer, in percent or as a probability; between two lines delays are spread evenly.
         file: String,
-        /// What the file's delays count.
+        /// The unit of the file's delays.
         #[serde(default = "nanosecond")]
         #[schemars(extend("x-above" = "0s"))]
         unit: Span,
@@ -151,7 +151,7 @@ impl HostsTable {
         self.classes.iter().find(is_of).map_or(0, |entry| entry.class)
     }
 
-    /// From what range the hosts' clocks are drawn.
+    /// The ranges that the hosts' clocks are drawn from.
     pub(crate) fn clock(&self) -> ClockConfig {
         ClockConfig { offset: self.clock_offset, drift: (self.clock_drift_ppm * 1000.0).round() as u32 }
     }

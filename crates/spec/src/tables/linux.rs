@@ -8,7 +8,7 @@ use firstlight_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Settings of all Linux hosts. What is given explicitly under `[tcp]` and the controllers' tables is set before them.
+/// Settings of all Linux hosts. Keys that are given under `[tcp]` and in the controllers' tables are set before them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LinuxTable {
@@ -32,7 +32,7 @@ pub struct LinuxTable {
     /// Hosts have IPv6 addresses too, `fd00::a00:1` beside 10.0.0.1, for programs; flows keep IPv4.
     pub ipv6: bool,
     /// Directories of the machine that programs really write to, relative to the experiment's file. They are made if
-    /// missing. What programs write elsewhere is gone after the run.
+    /// missing. Files that programs write elsewhere are gone after the run.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["results/"]], "x-without" = "none"))]
     pub writable: Vec<String>,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]

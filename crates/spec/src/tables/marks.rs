@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 pub struct MarksTable {
     /// How long before a day its circuits are announced.
     pub advance: Span,
-    /// What announces circuits.
+    /// The signal that announces circuits.
     pub carrier: MarkCarrier,
     /// How long a notice takes to the hosts. With `carrier = "notices"` only.
     pub delay: Span,
 }
 
-/// What announces a circuit.
+/// A signal that announces circuits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MarkCarrier {

@@ -1,4 +1,4 @@
-//! `[measure]`: what is recorded.
+//! `[measure]`: measurements and recordings of a run.
 
 use firstlight_circuits::RackId;
 use firstlight_units::{Bytes, SettingError, Span};
@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// What is recorded.
+/// Measurements and recordings of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct MeasureTable {
@@ -99,13 +99,13 @@ impl MeasureTable {
     }
 }
 
-/// Whose completion times are divided into causes.
+/// The flows whose completion times are divided into causes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Accounts {
-    /// All flows', or none's.
+    /// The times of all flows, or of none.
     All(bool),
-    /// Those of the flows that these names choose.
+    /// The times of the flows that these names choose.
     Of(Vec<String>),
 }
 

@@ -60,7 +60,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-/// What a file can be.
+/// The two kinds of experiment that a file can describe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Root {
@@ -224,7 +224,7 @@ impl Experiment {
         }
     }
 
-    /// What tables find wrong with themselves, each under the path of its key.
+    /// The problems within single tables, each with the path of its key.
     pub(crate) fn check(&self) -> Vec<SettingError> {
         let tables = [
             ("tcp", self.tcp.tcp.check()),

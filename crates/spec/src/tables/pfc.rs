@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Lossless Ethernet: links are paused before a buffer overflows. The table's presence turns it on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PfcTable {
-    /// What is paused.
+    /// The unit of pauses: a traffic class, or the whole link.
     #[serde(default)]
     pub kind: PauseKind,
     /// Thresholds and buffers.
@@ -20,7 +20,7 @@ pub struct PfcTable {
     pub allow_loss: bool,
 }
 
-/// What is paused.
+/// The unit of pauses: a traffic class, or the whole link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PauseKind {

@@ -17,7 +17,7 @@ pub struct SwitchTable {
     /// A port may hold at most this factor times the free part of `switch.buffer`.
     #[schemars(range(min = 0.0000152587890625, max = 65_536), extend("x-with" = "buffer"))]
     pub alpha: f64,
-    /// What every port does, if there are no `[[switch.classes]]`.
+    /// The queue discipline of every port, if there are no `[[switch.classes]]`.
     #[serde(flatten)]
     pub discipline: Discipline,
     #[expect(missing_docs, reason = "the type of a table says what the table is")]
@@ -26,8 +26,8 @@ pub struct SwitchTable {
     pub ports: Vec<PortsTable>,
 }
 
-/// What ports do with a traffic class: the first table is class 0's. Each later class has priority over the earlier
-/// ones, unless all have weights. Without any table, all packets share one queue.
+/// The queue discipline of a traffic class at all ports: the first table is class 0's. Each later class has priority
+/// over the earlier ones, unless all classes have weights. Without any table, all packets share one queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ClassTable {

@@ -14,7 +14,7 @@ pub struct Among {
     /// Keys of every workload of flows.
     #[serde(flatten)]
     pub shared: FlowKeys,
-    /// Which hosts send and receive: `rack0`, `all`.
+    /// The hosts that send and receive: `rack0`, `all`.
     #[serde(default = "HostName::all")]
     pub among: HostName,
     /// How much each flow sends.
@@ -30,7 +30,7 @@ impl Among {
     pub(super) fn hosts(&self, expander: &Expander<'_>) -> Result<Vec<usize>, Box<Problem>> {
         let hosts = expander.hosts("among", self.among)?;
         if hosts.len() < 2 {
-            return Err(expander.problem("among", "one host has nobody to send to: name a rack or \"all\""));
+            return Err(expander.problem("among", "one host has no other host to send to: name a rack or \"all\""));
         }
         Ok(hosts)
     }

@@ -33,18 +33,18 @@ pub struct Probe {
     pub more: Vec<(Span, u64)>,
     /// Traffic class of the packets, 0 to 7.
     pub class: u8,
-    /// What a socket holds of packets that have not left the host's interface; `None` for no limit.
+    /// The most bytes that a socket holds of packets that have not left the host's interface; `None` for no limit.
     pub send_buffer: Option<Bytes>,
 }
 
-/// What datagrams of an application are like.
+/// The size of datagrams, and the buffer of their socket.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Datagrams {
     /// Size of each packet, IP header included.
     #[schemars(extend("x-least" = "28B", "x-most" = "65535B", "x-without" = "`hosts.mtu`; of a `probe` 64B"))]
     pub packet: Option<Bytes>,
-    /// What a socket holds of packets that have not left the host's interface. While it holds that much the program
-    /// waits; what it was to send meanwhile follows at once.
+    /// The most bytes that a socket holds of packets that have not left the host's interface. While it holds that many,
+    /// the program waits; packets that were due meanwhile follow at once.
     #[schemars(extend("x-most" = "1099511627776B", "x-without" = "no limit"))]
     pub send_buffer: Option<Bytes>,
 }
@@ -126,7 +126,7 @@ pub(super) struct Bursts {
     pub end: Span,
     /// Time on and off; `None` for a source that is on all the time.
     pub times: Option<[Span; 2]>,
-    /// Where times on and off are drawn.
+    /// The distribution of the times on and off.
     pub random: Option<[Arrivals; 2]>,
 }
 

@@ -1,12 +1,13 @@
 //! Replay of a message-passing application from its GOAL schedule, a file (`firstlight_formats::goal` has the form) or
 //! generated (`firstlight_formats::applications`).
 //!
-//! A send is over for its rank when it begins (the eager protocol: the stack takes the
-//! message); a receive when its rank has come to it and its message is complete; a computation takes its time, and does
-//! not wait for another one of its rank that it does not require. What a rank sends to another one goes over one
-//! connection, in the order in which it is sent; what it sends to itself takes no network. An empty message is one of a
-//! byte. A job is the whole application.
-//! A receive from any rank is over when as many messages of its tag have arrived as such receives are up to it.
+//! A send is over for its rank when it begins (the eager protocol: the stack takes the message). A receive is over when
+//! its rank has reached it and its message is complete. A receive from any rank is over when as many messages of its
+//! tag have arrived as there are such receives up to it. A computation takes its time; computations of a rank run side
+//! by side unless one requires another.
+//!
+//! The messages from one rank to another go over one connection, in the order in which they are sent; messages of a
+//! rank to itself take no network. An empty message has one byte. A job is the whole application.
 
 use super::message_graph::{MessageGraph, limit, order};
 use super::ranks::RankKeys;
@@ -65,7 +66,7 @@ fn one() -> u32 {
     1
 }
 
-/// A schedule with the key that asks for it and its name in messages.
+/// A schedule, with the key that names it and its name in messages.
 type NamedSchedule = (&'static str, String, GoalSchedule);
 
 impl Workload for Goal {
@@ -84,7 +85,7 @@ impl Workload for Goal {
 pub(super) struct Replay<'a> {
     pub expander: &'a Expander<'a>,
     pub keys: &'a FlowKeys,
-    /// The key that asks for the schedule.
+    /// The key that names the schedule.
     pub key: &'a str,
     /// The name of each rank's file.
     pub name: &'a dyn Fn(u32) -> &'a str,
@@ -142,7 +143,7 @@ impl Goal {
 struct ReplaySteps {
     /// The steps that each step depends on, one list after another.
     list: Vec<u32>,
-    /// Where the list of each step ends.
+    /// The end of each step's list.
     ends: Vec<u32>,
     /// How many messages have come at each arrival.
     arrivals: Vec<u32>,

@@ -41,10 +41,10 @@ pub struct Hdfs {
     /// A file is written block after block of this size.
     #[serde(default = "block")]
     pub block: Bytes,
-    /// What a data node has received before it forwards it: a packet of HDFS.
+    /// The amount that a data node receives before it forwards it: a packet of HDFS.
     #[serde(default = "chunk")]
     pub chunk: Bytes,
-    /// Where replicas are.
+    /// The hosts of replicas.
     #[serde(flatten)]
     pub placement: PlacementKeys,
     /// The host that is asked before each block, also a data node.
@@ -53,12 +53,12 @@ pub struct Hdfs {
     /// Each writer starts up to this much later, at a random time.
     #[serde(default)]
     pub jitter: Span,
-    /// What a job is.
+    /// The unit that is a job.
     #[serde(default)]
     pub job: HdfsJob,
 }
 
-/// What is a job of writing files.
+/// The unit that is a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HdfsJob {

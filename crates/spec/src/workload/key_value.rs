@@ -40,14 +40,14 @@ pub struct KeyValue {
     /// Size of a request.
     #[serde(default = "request")]
     pub request: Bytes,
-    /// So much of a request is written by itself, before the rest of it. With `nagle` the rest waits until that is
+    /// This part of a request is written by itself, before the rest. With `nagle` the rest waits until this part is
     /// acknowledged.
     #[schemars(extend("x-above" = "0B", "x-without" = "a request is written at once"))]
     pub header: Option<Bytes>,
-    /// What `tcp.nagle` is for the connections of this workload.
+    /// The value of `tcp.nagle` for the connections of this workload.
     #[schemars(extend("x-without" = "that of `tcp.nagle`"))]
     pub nagle: Option<bool>,
-    /// What `tcp.interactive` is for the connections of this workload.
+    /// The value of `tcp.interactive` for the connections of this workload.
     #[schemars(extend("x-without" = "that of `tcp.interactive`"))]
     pub interactive: Option<bool>,
     /// The least time from the start of a read to that of the next one.

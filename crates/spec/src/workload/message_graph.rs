@@ -98,7 +98,7 @@ impl<'a> MessageGraph<'a> {
         self.send_from(flow, bytes, job, Span::ZERO, after)
     }
 
-    /// The same, and not before a moment of the run.
+    /// A message of a job that is written after those in `after`, and not before a moment of the run.
     pub fn send_from(&mut self, flow: u32, bytes: u64, job: u32, start: Span, after: &[u32]) -> u32 {
         let start = if after.is_empty() { self.keys.common.start } else { start };
         self.carry(flow, bytes, start, job, after)

@@ -42,13 +42,13 @@ use firstlight_units::{Bytes, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The name in tables of what comes from `[[flows]]`.
+/// The name in tables of the flows of `[[flows]]`.
 pub(crate) const FLOWS: &str = "flows";
 
 /// Declares the workloads: the kind that users write, and the struct of its keys.
 macro_rules! workloads {
     ($($kind:literal => $Workload:ident in $module:ident;)*) => {
-        /// Many flows from one table. What is random is drawn from `seed`, apart for each workload.
+        /// Many flows from one table. Random numbers are drawn from `seed`, from a stream of its own for each workload.
         #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
         #[serde(tag = "kind")]
         pub enum WorkloadTable {
@@ -141,7 +141,7 @@ pub(crate) trait SharedKeys {
     /// The keys that every workload has.
     fn common(&self) -> &Common;
 
-    /// What the connections of the workload are made of; `None` for one that sends datagrams.
+    /// The keys of the workload's connections; `None` for a workload that sends datagrams.
     fn connections(&self) -> Option<&Connections>;
 }
 
@@ -165,7 +165,7 @@ impl SharedKeys for Common {
     }
 }
 
-/// What a workload expands to.
+/// The expansion of a workload.
 #[derive(Default)]
 pub(crate) struct Expansion {
     pub flows: Vec<Flow>,
@@ -197,7 +197,7 @@ pub struct ExpandedWorkload {
     pub jobs: usize,
 }
 
-/// Adds a workload to what is sent.
+/// Adds a workload's expansion to the traffic.
 pub(crate) fn expand(
     table: &WorkloadTable,
     expander: &Expander<'_>,

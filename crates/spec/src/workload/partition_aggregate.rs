@@ -68,7 +68,7 @@ fn reply() -> Bytes {
     Bytes::new(20_000)
 }
 
-/// What a query sends, and over which connections.
+/// The messages of a query, and the connections that carry them.
 struct Query {
     request: u64,
     reply: u64,

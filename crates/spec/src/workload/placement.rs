@@ -1,4 +1,4 @@
-//! Where HDFS puts the replicas of a block.
+//! The placement of a block's replicas in HDFS.
 //!
 //! `random` is the default of HDFS: the first replica on the writer's host, the second in a random other rack, the
 //! third on another host of that rack ("The Hadoop Distributed File System", MSST 2010, section III.C, with the racks

@@ -1,8 +1,8 @@
 //! Flows between random pairs whose starts are a Poisson process.
 //!
 //! Load is what DX (section 6.3) calls load at the edge: the payload of the flows that start in a second, divided by
-//! what the senders' links carry in a second. With n senders of rate R and a mean size S, flows start at the rate load
-//! n R / (8 S); where rates differ, n R is their sum. Headers come on top of that, and so do retransmissions.
+//! the capacity of the senders' links in a second. With n senders of rate R and a mean size S, flows start at the rate
+//! load n R / (8 S); where rates differ, n R is their sum. Headers and retransmissions come in addition.
 
 use super::arrivals::Arrivals;
 use super::{Expansion, FlowKeys, SharedKeys, Workload};
@@ -28,8 +28,8 @@ pub struct Poisson {
     /// Receivers, in the same form. Each pair of different hosts is as likely as any other.
     #[serde(default = "HostName::all")]
     pub to: HostName,
-    /// The load at the edge: the payload that starts in a second, of what the links of all hosts in `from` carry. Flows
-    /// start at load x hosts x `hosts.rate` / mean flow size.
+    /// The load at the edge: the payload of flows that start in a second, divided by the capacity of the links of all
+    /// hosts in `from`. Flows start at load x hosts x `hosts.rate` / mean flow size.
     #[schemars(range(max = 2), extend("exclusiveMinimum" = 0))]
     pub load: f64,
     /// Distribution of the flow sizes: `web-search`, `data-mining`, `hadoop`, `cache-follower`, `storage`, or a file
@@ -37,7 +37,7 @@ pub struct Poisson {
     /// path relative to the experiment's.
     #[schemars(extend("x-without" = "see `size`"))]
     pub sizes: Option<String>,
-    /// What a size in the file of `sizes` counts: `1460B` where it has packets.
+    /// The unit of sizes in the file of `sizes`: `1460B` where it counts packets.
     #[schemars(extend("x-without" = "bytes"))]
     pub unit: Option<Bytes>,
     /// How much each flow sends.

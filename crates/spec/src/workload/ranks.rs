@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RankKeys {
-    /// Which hosts have ranks, each one.
+    /// The hosts that have ranks, one each.
     pub among: HostName,
     /// How ranks are placed on these hosts: `packed`, rank 0 on the first one and so on; `spread`, over the racks in
     /// turn; `shuffled`, at random. Anything else is a file, its path relative to the experiment's, with the host of

@@ -3,14 +3,14 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with text behind it.
 
-use crate::{STAR, kinds, told, told_at};
+use crate::{STAR, kinds, reported, reported_at};
 
 /// Cases of text behind the star.
 fn check(cases: &[(&str, &str)]) {
     check_in("", cases);
 }
 
-/// Cases of what stands in the star instead of `from`.
+/// Cases: a text that replaces `from` in the star, and the error.
 fn check_in(from: &str, cases: &[(&str, &str)]) {
     crate::check(STAR, &cases.iter().map(|(to, expected)| (from, *to, *expected)).collect::<Vec<_>>());
 }
@@ -159,12 +159,12 @@ fn disciplines_of_some_ports() {
 #[test]
 #[rustfmt::skip]
 fn marks_of_switches_are_none_for_retcp() {
-    let told = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
+    let ece = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(&[
-        ("cc = \"retcp\"\n[switch.red]\nmin = 1\nmax = 2", &format!("x.toml:14:9: switch.red: {told}")),
-        ("cc = \"retcp\"\n[switch.phantom]", &format!("x.toml:14:9: switch.phantom: {told}")),
+        ("cc = \"retcp\"\n[switch.red]\nmin = 1\nmax = 2", &format!("x.toml:14:9: switch.red: {ece}")),
+        ("cc = \"retcp\"\n[switch.phantom]", &format!("x.toml:14:9: switch.phantom: {ece}")),
         ("cc = \"retcp\"\n[[switch.classes]]\n[[switch.classes]]\necn = 3",
-         &format!("x.toml:16:7: switch.classes.1.ecn: {told}")),
+         &format!("x.toml:16:7: switch.classes.1.ecn: {ece}")),
         ("cc = \"retcp\"\n[switch]\nqueue = 3", "accepted"),
     ]);
 }
@@ -252,7 +252,7 @@ fn what_is_measured() {
                                       probe, or UDP, but there is none; take it out"),
     ]);
     let between = "kind = \"dumbbell\"\nleft = 1\nright = 2\n[measure]\nqueues = [\"nowhere\"]";
-    assert_eq!(told(STAR, "kind = \"star\"\nhosts = 3", between),
+    assert_eq!(reported(STAR, "kind = \"star\"\nhosts = 3", between),
         "x.toml:8:10: measure.queues: there is no port 'nowhere': ports are called host0.port, left->right");
 }
 
@@ -315,7 +315,7 @@ fn told_of_file(name: &str, network: &str, more: &str) -> String {
     let graph = STAR.replace("kind = \"star\"\nhosts = 3", &format!("kind = \"graph\"\nfile = \"{name}\""));
     let text = graph.replace("[hosts]\nrate = \"10Gbps\"\n", "") + more;
     let path = folder.path().join("x.toml");
-    told_at(path.to_str().expect("a text"), &text).replace(&format!("{}/", folder.path().display()), "")
+    reported_at(path.to_str().expect("a text"), &text).replace(&format!("{}/", folder.path().display()), "")
 }
 
 #[test]
@@ -332,16 +332,16 @@ fn networks_from_files() {
     assert_eq!(of(&sound.replace("1Gbps", "71999bps")),
         "x.toml:5:8: fabric.file: net.txt has a link of 71999bps: at 71999bps one packet of 9kB takes longer than \
          1s, time_scale included: use at least 72000bps");
-    let missing = told(STAR, "kind = \"star\"\nhosts = 3\n\n[hosts]\nrate = \"10Gbps\"",
+    let missing = reported(STAR, "kind = \"star\"\nhosts = 3\n\n[hosts]\nrate = \"10Gbps\"",
         "kind = \"graph\"\nfile = \"none.txt\"");
     assert_eq!(missing, "x.toml:5:8: fabric.file: cannot read none.txt: No such file or directory (os error 2)");
-    assert_eq!(told(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\""),
+    assert_eq!(reported(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\""),
         "x.toml:3:2: fabric.file: missing: write for example file = \"my-experiment\" in [fabric]");
     let regular = "it counts only when fabric.kind is not \"graph\", but it is \"graph\"; take it out";
     assert_eq!(told_of_file("net.txt", sound, "[hosts]\nrate = \"1Gbps\"\n"),
         format!("x.toml:12:8: hosts.rate: has no effect: {regular}"));
     assert_eq!(told_of_file("net.txt", sound, "[hosts]\ndelay = \"1us\"\n"),
         format!("x.toml:12:9: hosts.delay: has no effect: {regular}"));
-    let format = told(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\"\nfile = \"x\"\nformat = \"ns2\"");
+    let format = reported(STAR, "kind = \"star\"\nhosts = 3", "kind = \"graph\"\nfile = \"x\"\nformat = \"ns2\"");
     assert_eq!(format, "x.toml:6:10: fabric.format: 'ns2' is not one of list, htsim, ns3: did you mean \"ns3\"?");
 }

@@ -2,7 +2,7 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with overrides laid over it.
 
-use crate::{STAR, check, kinds, told, told_at};
+use crate::{STAR, check, kinds, reported, reported_at};
 use firstlight_spec::{OverrideValue, Request, Spec};
 use firstlight_transport::{CcConfig, TcpConfig, WINDOW_OF_2012};
 
@@ -78,7 +78,7 @@ fn unknown_keys_and_tables() {
 fn all_unknown_keys_are_reported_together() {
     let expected = "x.toml:6:1: fabric.rack: unknown key: did you mean fabric.racks?\n\
                     x.toml:7:1: fabric.hosts_per_rac: unknown key: did you mean fabric.hosts_per_rack?";
-    assert_eq!(told(PAIR, "racks = 3\nhosts_per_rack", "rack = 3\nhosts_per_rac"), expected);
+    assert_eq!(reported(PAIR, "racks = 3\nhosts_per_rack", "rack = 3\nhosts_per_rac"), expected);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn values_out_of_range() {
 #[rustfmt::skip]
 fn values_that_do_not_fit_each_other() {
     check(PAIR, &[
-        ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.0", "x.toml:11:8: hosts.loss: at 1 nothing ever arrives: use less than 1"),
+        ("\"40Gbps\"", "\"40Gbps\"\nloss = 1.0", "x.toml:11:8: hosts.loss: at 1 no packet arrives: use less than 1"),
         ("", "[tcp]\nreceive_window = \"8947B\"\n",
          "x.toml:32:18: tcp.receive_window: a receive window of 8947B holds no segment of 8948 B: use at least that"),
         ("", "[measure]\nseries = \"1ns\"\n",
@@ -248,24 +248,24 @@ fn flows_that_cannot_be() {
         ("", "cc = \"reno\"\n", "accepted"),
     ]);
     let crowd = PAIR.replace("to = \"rack1\"", "to = \"rack1.host0\"\ncount = 4000");
-    assert_eq!(told(&crowd, "rack1.host0", "rack1.host1"),
+    assert_eq!(reported(&crowd, "rack1.host0", "rack1.host1"),
         "x.toml:28:1: flows.0: host17 has more than 50000 connections, all that its ports allow");
 }
 
 #[test]
 #[rustfmt::skip]
 fn ece_has_one_meaning() {
-    let told = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
+    let ece = "the receivers of marked packets set ECE, which retcp takes for a circuit: take it out, or use no retcp";
     check(PAIR, &[
         ("small = 16", "small = 16\necn_small = 10\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:27:13: voq.ecn_small: {told}")),
+         &format!("x.toml:27:13: voq.ecn_small: {ece}")),
         ("small = 16", "small = 16\nlarge = 50\nadvance = \"300us\"\necn_large = 31\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:29:13: voq.ecn_large: {told}")),
+         &format!("x.toml:29:13: voq.ecn_large: {ece}")),
         ("small = 16", "small = 16\n[voq.red]\nmin = 4\nmax = 12\n[tcp]\ncc = \"retcp\"",
-         &format!("x.toml:27:6: voq.red: {told}")),
+         &format!("x.toml:27:6: voq.red: {ece}")),
         ("small = 16", "small = 16\necn_small = 10\n[marks]", "accepted"),
     ]);
-    check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {told}"))]);
+    check(STAR, &[("", "cc = \"retcp\"\n[switch]\necn = 9\n", &format!("x.toml:15:7: switch.ecn: {ece}"))]);
 }
 
 #[test]
@@ -389,9 +389,9 @@ fn missing_keys() {
     ]);
     let both = "x.toml:12:2: packet.rate: missing: write for example rate = \"10Gbps\" in [packet]\n\
                 x.toml:12:2: packet.delay: missing: write for example delay = \"180us\" in [packet]";
-    assert_eq!(told(PAIR, "[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"", "[packet]"), both);
+    assert_eq!(reported(PAIR, "[packet]\nrate = \"10Gbps\"\ndelay = \"5us\"", "[packet]"), both);
     let fabric = "x.toml: fabric: missing: write for example [fabric] with kind = \"hybrid\"";
-    assert_eq!(told(STAR, "[fabric]\nkind = \"star\"\nhosts = 3\n", ""), fabric);
+    assert_eq!(reported(STAR, "[fabric]\nkind = \"star\"\nhosts = 3\n", ""), fabric);
 }
 
 #[test]
@@ -465,7 +465,7 @@ fn a_sweep_is_checked_where_it_is_allowed() {
 
 /// A star with one workload of a kind.
 fn workload(kind: &str, keys: &str) -> String {
-    told(STAR, "", &format!("[[workload]]\nkind = \"{kind}\"\n{keys}\n"))
+    reported(STAR, "", &format!("[[workload]]\nkind = \"{kind}\"\n{keys}\n"))
 }
 
 #[test]
@@ -512,13 +512,13 @@ fn workloads_that_cannot_be() {
     assert_eq!(poisson(&format!("load = 0.1\n{size}name = \"flows\"")),
         "x.toml:17:8: workload.0.name: there is a 'flows' already: name each workload by a name of its own");
     assert_eq!(workload("permutation", "among = \"host1\""),
-        "x.toml:15:9: workload.0.among: one host has nobody to send to: name a rack or \"all\"");
+        "x.toml:15:9: workload.0.among: one host has no other host to send to: name a rack or \"all\"");
     let many = STAR.replace("hosts = 3", "hosts = 2000");
-    assert_eq!(told(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"),
+    assert_eq!(reported(&many, "", "[[workload]]\nkind = \"all_to_all\"\n"),
         "x.toml:13:1: workload.0.among: 3998000 flows are too many: use at most 1000000, of fewer hosts");
     assert_eq!(workload("posson", ""), format!("x.toml:14:8: workload.0.kind: 'posson' is not one of {}: did you mean \
                                                 \"poisson\"?", kinds("workload", "kind").join(", ")));
-    assert_eq!(told(STAR, "", "[[workload]]\nload = 1\n"),
+    assert_eq!(reported(STAR, "", "[[workload]]\nload = 1\n"),
         "x.toml:13:1: workload.0.kind: missing: write for example kind = \"poisson\" in [[workload]]");
     assert_eq!(workload("file", ""),
         "x.toml:13:1: workload.0.file: missing: write for example file = \"flows.txt\" in [[workload]]");
@@ -571,12 +571,12 @@ fn of_very_many_problems_the_first_are_told() {
         (many(&|i| format!("k{i} = 0\n")), "x.toml:1:1: k0: unknown key"),
         (format!("voq = {{ {}}}\n", many(&|i| format!("k{i} = 0, "))), "x.toml:1:9: voq.k0: unknown key"),
     ] {
-        let said = told_at("x.toml", &format!("{text}{STAR}"));
+        let said = reported_at("x.toml", &format!("{text}{STAR}"));
         let lines: Vec<&str> = said.lines().collect();
         assert!(lines[0].starts_with(first), "{:.300}", lines[0]);
         assert_eq!((lines.len(), lines[100]), (101, "more problems follow: correct these first"));
     }
-    let flows = told(STAR, "", &tables("[[flows]]\nfrom = \"x\"\nto = \"host0\"\n"));
+    let flows = reported(STAR, "", &tables("[[flows]]\nfrom = \"x\"\nto = \"host0\"\n"));
     assert_eq!(flows.lines().count(), 101);
     assert_eq!(
         flows.lines().nth(1).map(|line| line.starts_with("x.toml:17:8: flows.2.from")),
@@ -588,13 +588,13 @@ fn of_very_many_problems_the_first_are_told() {
 /// A terminal shows what it is, not what it pretends to be.
 #[test]
 fn marks_that_turn_the_direction_of_writing_are_escaped() {
-    let said = told(STAR, "", "\"\u{202e}\u{200b}x\" = 1\n");
+    let said = reported(STAR, "", "\"\u{202e}\u{200b}x\" = 1\n");
     assert!(said.starts_with(r"x.toml:13:1: flows.0.\u{202e}\u{200b}x: unknown key"), "{said:.300}");
 }
 
 #[test]
 fn ways_of_tuning_a_buffer() {
-    let on = |value: &str| told(STAR, "", &format!("[tcp]\nautotune = {value}\n"));
+    let on = |value: &str| reported(STAR, "", &format!("[tcp]\nautotune = {value}\n"));
     assert_eq!([on("true"), on("false"), on("\"2012\"")], ["accepted"; 3]);
     let named = "x.toml:14:12: tcp.autotune: '2013' is not one of 2012: did you mean \"2012\"?";
     assert_eq!(on("\"2013\""), named);
@@ -613,28 +613,28 @@ fn ways_of_tuning_a_buffer() {
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\nautotune = \"2012\"\n";
     let kernel = "x.toml:15:12: tcp.autotune: a Linux kernel has no such setting: it tunes buffers as those of today \
                   do; take it out";
-    assert_eq!(told(STAR, "to = \"host0\"\n", linux), kernel);
+    assert_eq!(reported(STAR, "to = \"host0\"\n", linux), kernel);
 }
 
 #[test]
 fn bounds_of_the_window() {
     for keys in ["min_window = 1", "max_window = 2", "min_window = 1\nmax_window = 1"] {
-        assert_eq!(told(STAR, "", &format!("[tcp]\n{keys}\n")), "accepted");
+        assert_eq!(reported(STAR, "", &format!("[tcp]\n{keys}\n")), "accepted");
         assert_eq!(
-            told(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\nhosts = \"linux\"\n[tcp]\n{keys}\n")),
+            reported(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\nhosts = \"linux\"\n[tcp]\n{keys}\n")),
             "accepted"
         );
     }
     let range = "x.toml:14:14: tcp.min_window: 0 packets is out of range: use 1 to 2";
-    assert_eq!(told(STAR, "", "[tcp]\nmin_window = 0\n"), range);
+    assert_eq!(reported(STAR, "", "[tcp]\nmin_window = 0\n"), range);
     let cap = "x.toml:14:14: tcp.max_window: a cap below the window's floor, tcp.min_window: use at least 2";
-    assert_eq!(told(STAR, "", "[tcp]\nmax_window = 1\n"), cap);
+    assert_eq!(reported(STAR, "", "[tcp]\nmax_window = 1\n"), cap);
     let vegas = "x.toml:16:14: tcp.min_window: a Linux kernel has no such setting: the least window of its vegas \
                  is a constant, that of newreno, cubic, dctcp can be set; take it out";
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"vegas\"\nmin_window = 1\n";
-    assert_eq!(told(STAR, "to = \"host0\"\n", linux), vegas);
+    assert_eq!(reported(STAR, "to = \"host0\"\n", linux), vegas);
     let paced = |least: u8| {
-        told(STAR, "", &format!("[tcp]\ncc = \"dctcp\"\nmin_window = {least}\n[dctcp]\npaced_floor = 0.1\n"))
+        reported(STAR, "", &format!("[tcp]\ncc = \"dctcp\"\nmin_window = {least}\n[dctcp]\npaced_floor = 0.1\n"))
     };
     assert_eq!(paced(1), "accepted");
     let idle =
@@ -649,7 +649,8 @@ fn ecn_capable_syns_need_ecn_and_a_host_that_sends_them() {
                 true, or take it out";
     let linux = "x.toml:15:11: tcp.ect_syn: a Linux kernel sets ECT on SYNs of dctcp alone, not of cubic: let all \
                  that negotiate ECN use dctcp, or write \"none\"";
-    let on = |hosts: &str, tcp: &str| told(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
+    let on = |hosts: &str, tcp: &str|
+        reported(STAR, "to = \"host0\"\n", &format!("to = \"host0\"\n{hosts}[tcp]\n{tcp}"));
     assert_eq!(on("", "ect_syn = \"both\"\n"), idle);
     assert_eq!(on("", "ect_syn = \"both\"\necn = true\n"), "accepted");
     assert_eq!(on("", "ect_syn = \"syn_ack\"\ncc = \"dctcp\"\n"), "accepted");
@@ -672,21 +673,21 @@ fn keys_of_other_workloads() {
         format!("x.toml:17:6: workload.0.cc: {}", only(&with("cc"), "probe")));
     // A workload's controller counts as a flow's does, a probe has none.
     let dctcp = "[[workload]]\nkind = \"permutation\"\ncc = \"dctcp\"\n[dctcp]\ng = 0.1\n";
-    assert_eq!(told(STAR, "", dctcp), "accepted");
+    assert_eq!(reported(STAR, "", dctcp), "accepted");
     let alone = STAR.replace("[[flows]]\nfrom = \"all\"\nto = \"host0\"\n", "");
     let own = "x.toml:14:6: tcp.cc: has no effect: it counts only when a flow names no cc of its own, but every flow \
                names its own; take it out";
     let probe = "[tcp]\ncc = \"cubic\"\n[[workload]]\nkind = \"probe\"\nto = \"host0\"\ninterval = \"1ms\"\n";
-    assert_eq!(told(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
-    assert_eq!(told(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"),
+    assert_eq!(reported(&alone, "", probe).replace("x.toml:11:6", "x.toml:14:6"), own);
+    assert_eq!(reported(&alone, "", "[[workload]]\nkind = \"permutation\"\n"), "accepted");
+    assert_eq!(reported(STAR, "", "[measure]\nfct_groups = [\"1MB\", \"1kB\"]\n"),
         "x.toml:14:14: measure.fct_groups: 1kB is not larger than what is before it: write sizes that grow, from \
          above 0B");
-    assert!(told(STAR, "",
+    assert!(reported(STAR, "",
         "[measure]\nfct_groups = [\"1MB\", \"1MB\"]\n").contains("1MB is not larger than what is before it"));
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"),
+    assert_eq!(reported(STAR, "", "[measure]\nfct_groups = [\"0B\"]\n"),
         "x.toml:14:14: measure.fct_groups: 0B is out of range: use 1B to 1152921504606846976B");
-    assert_eq!(told(STAR, "", "[measure]\nfct_groups = [3]\n"),
+    assert_eq!(reported(STAR, "", "[measure]\nfct_groups = [3]\n"),
         "x.toml:14:14: measure.fct_groups: expected a size, found the number 3, which has no unit: write for example \
          \"10kB\"");
 }

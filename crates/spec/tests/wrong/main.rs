@@ -22,15 +22,15 @@ to = \"host0\"
 ";
 
 /// The errors of an experiment at `path` as a user reads them, or "accepted".
-fn told_at(path: &str, text: &str) -> String {
+fn reported_at(path: &str, text: &str) -> String {
     Spec::read(text, path, &[]).map_or_else(|error| error.to_string(), |_| "accepted".into())
 }
 
 /// The errors of `base` with `from` replaced by `to` or, when `from` is empty, with `to` appended.
-fn told(base: &str, from: &str, to: &str) -> String {
+fn reported(base: &str, from: &str, to: &str) -> String {
     let text = if from.is_empty() { format!("{base}{to}") } else { base.replacen(from, to, 1) };
     assert_ne!(text, base, "'{from}' stands in the experiment");
-    told_at("x.toml", &text)
+    reported_at("x.toml", &text)
 }
 
 /// The kinds of a table that have a key, which messages list: they grow with the code.
@@ -43,7 +43,7 @@ fn kinds(table: &str, key: &str) -> Vec<&'static str> {
 
 /// Each case is what is replaced, by what, and the whole message.
 fn check(base: &str, cases: &[(&str, &str, &str)]) {
-    let found = cases.iter().map(|(from, to, expected)| (from, to, *expected, told(base, from, to)));
+    let found = cases.iter().map(|(from, to, expected)| (from, to, *expected, reported(base, from, to)));
     let wrong: Vec<String> = found
         .filter(|(_, _, expected, found)| found != expected)
         .map(|(from, to, expected, found)| {

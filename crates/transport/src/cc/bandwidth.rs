@@ -69,7 +69,7 @@ impl Aggregation {
         self.best[0] = self.best[0].max((self.delivered - expected).min(f64::from(cwnd)));
     }
 
-    /// Packets by which the window allows for that.
+    /// The packets that the window has more because of such ACKs.
     pub(super) fn extra(&self, bandwidth: &MaxFilter) -> u32 {
         self.best[0].max(self.best[1]).min(bandwidth.max() * LONGEST) as u32
     }

@@ -37,7 +37,7 @@ const RTPROP_HOLDS: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
 /// The smallest window, in packets.
 const MIN_WINDOW: u32 = 4;
-/// What leaves at once: the time that it takes at the rate, and bounds in packets and bytes.
+/// The size of a burst: its time at the rate, and bounds in packets and bytes.
 const BURST: (f64, u64, u64) = (1e-3, 2, 65_536);
 
 /// BBR, version 1 (Cardwell et al., 2016).

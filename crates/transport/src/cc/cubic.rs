@@ -5,10 +5,10 @@
 //! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
 //!
 //! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
-//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the pace found
-//! last, also where congestion has brought it back to that size. On wide-area paths that cannot be seen. On a path of
-//! 100 us a window can stand still for 300 round trips, and one that is about to grow goes on at the pace of its first
-//! packet for the rest of the tick: 10 round trips at HZ=1000.
+//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the last computed
+//! pace, also where congestion has brought it back to that size. On wide-area paths this has no visible effect. On a
+//! path of 100 us a window can stand still for 300 round trips. A window that begins to grow keeps the pace of its
+//! first packet for the rest of the tick: 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
 use super::round::{in_ticks, tick_of};
@@ -70,7 +70,7 @@ impl ControllerConfig for CubicConfig {
 /// Coarse evaluation: round trips in so long a time from an epoch's start are not looked at.
 const RECOVERY: Span = Span::from_secs(1);
 
-/// What holds since the last congestion: the "epoch" of section 4.2.
+/// The state since the last congestion: the "epoch" of section 4.2.
 #[derive(Clone, Copy, Debug)]
 struct Epoch {
     start: Time,
@@ -84,7 +84,7 @@ struct Epoch {
     credit: u32,
 }
 
-/// Coarse evaluation: what was found last.
+/// The last result of the coarse evaluation.
 #[derive(Clone, Copy, Debug, Default)]
 struct CoarsePace {
     /// Packets to be acknowledged for each packet that the window grows.
@@ -102,7 +102,7 @@ pub struct Cubic {
     epoch: Option<Epoch>,
     /// The window before the last congestion, less after fast convergence; 0 when there was none.
     w_max: f64,
-    /// Its value before the last congestion, for undo.
+    /// The value of `w_max` before the last congestion, for undo.
     w_max_before: f64,
     /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,

@@ -54,7 +54,7 @@ impl ControllerConfig for DctcpConfig {
     }
 }
 
-/// What alpha is counted in: so many make one.
+/// alpha is counted in units of 1 / `ONE`.
 const ONE: u32 = 1024;
 
 /// The state of DCTCP.
@@ -68,7 +68,7 @@ pub struct Dctcp {
     delivered: u32,
     marked: u32,
     paced_floor: f64,
-    /// What of a window of one packet is left; less than one only then.
+    /// The part of a window of one packet that is left; it is below one only where the window is one packet.
     part: f64,
     rtt: Span,
     reno: NewReno,

@@ -36,7 +36,7 @@ use firstlight_units::{Bytes, Rate, Span};
 /// Round-trip times this close are always the same.
 const SAME_RTT: Span = Span::from_ns(84);
 
-/// The headroom where no link is known: what a packet of 1,500 bytes takes at 10 Gb/s.
+/// The headroom where no link is known: the serialization of a packet of 1,500 bytes at 10 Gb/s.
 const HEADROOM: Span = Span::from_ns(1200);
 
 /// The largest headroom of the kernel's module, which counts picoseconds in 32 bits.
@@ -86,10 +86,10 @@ pub enum RoundTrip {
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[cfg_attr(feature = "spec", serde(rename_all = "lowercase"))]
 pub enum Drain {
-    /// All of it.
+    /// The whole queueing delay.
     #[default]
     Queue,
-    /// What exceeds the headroom, so that a queue of the headroom stays.
+    /// The part that exceeds the headroom, so that a queue as long as the headroom stays.
     Excess,
 }
 

@@ -7,7 +7,7 @@ use super::Window;
 pub(super) struct Exact(f64);
 
 impl Exact {
-    /// Not yet told of a window.
+    /// A state without a window.
     pub(super) const fn new() -> Self {
         Exact(0.0)
     }
@@ -25,7 +25,7 @@ impl Exact {
         self.0
     }
 
-    /// What was set last.
+    /// The value that was set last.
     pub(super) const fn last(self) -> f64 {
         self.0
     }

@@ -62,7 +62,8 @@ pub struct Htcp {
     congested_throughput: f64,
     /// The throughput at the last congestion was that at the one before.
     steady: bool,
-    /// What the next ACK counts for growth: packets that the last one has acknowledged, while nothing was out of order.
+    /// The packets that the next ACK adds to the credit: those that the last ACK has acknowledged while nothing was out
+    /// of order.
     acked: u32,
 }
 

@@ -48,7 +48,7 @@ pub struct Lp {
     /// The difference of the clocks at the first ACK, to which delays are relative.
     offset: Option<u32>,
     one_way: Option<OneWay>,
-    /// The inference phase lasts until then.
+    /// The end of the inference phase.
     inference_end: Time,
     reno: NewReno,
 }
@@ -60,7 +60,7 @@ impl Lp {
         Lp { early: config.early, offset: None, one_way: None, inference_end: Time::ZERO, reno }
     }
 
-    /// Takes in a one-way delay; whether it tells early congestion.
+    /// Takes in a one-way delay. Returns whether it shows early congestion.
     fn finds_congestion(&mut self, [theirs, ours]: [u32; 2]) -> bool {
         let difference = theirs.wrapping_sub(ours);
         let offset = *self.offset.get_or_insert(difference);

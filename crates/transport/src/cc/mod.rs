@@ -1,6 +1,7 @@
 //! Congestion control: one file per algorithm, one line per algorithm in the registry below. Names, dispatch, the
 //! tables of an experiment and the settings of Linux hosts derive from that line. A controller's configuration is its
-//! factory. The crate `cc` has what a controller implements ([`CongestionControl`]); `own` runs a user's.
+//! factory. Crate `cc` has the trait that a controller implements ([`CongestionControl`]); module `own` runs users'
+//! controllers.
 
 mod bandwidth;
 mod bbr;
@@ -84,7 +85,7 @@ macro_rules! registry {
                 CcTables { $($module: self.$module.on_link(rate, mtu)),* }
             }
 
-            /// What the controller that Linux calls `name` needs of a kernel; `None` if the controller has no table
+            /// The needs, on a kernel, of the controller that Linux calls `name`; `None` if the controller has no table
             /// here.
             pub fn linux(&self, name: &str) -> Option<LinuxControl> {
                 $(if $Config::LINUX == Some(name) {
@@ -119,7 +120,7 @@ macro_rules! registry {
                 all.iter().filter(|(_, takes)| *takes).map(|(name, _)| *name).collect()
             }
 
-            /// What Linux calls the controller of that name; `None` where no kernel has it.
+            /// Linux's name of the controller; `None` where no kernel has it.
             pub(crate) fn linux_name(name: &str) -> Option<&'static str> {
                 $(if name == stringify!($module) {
                     return $Config::LINUX;

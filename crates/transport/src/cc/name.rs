@@ -1,4 +1,4 @@
-//! The names of congestion controls, as experiments write them, and what they mean on a Linux kernel.
+//! The names of congestion controls in experiments, and their meaning on a Linux kernel.
 //!
 //! A name means the same on simulated and on Linux hosts where both have it. Linux calls NewReno `reno`: either name
 //! does on either kind of hosts.
@@ -16,7 +16,7 @@ impl CcName {
     /// The congestion control of flows that name none.
     pub const CUBIC: CcName = CcName("cubic");
 
-    /// What a name is, for messages.
+    /// The description of a valid name in messages.
     pub const WHAT: &str = "a congestion control";
 
     /// All names: those of the controllers, then their other names.
@@ -67,9 +67,9 @@ impl std::str::FromStr for CcName {
     }
 }
 
-/// What a controller's table means outside of the controller itself: on a Linux kernel, and on a host's link.
+/// The meaning of a controller's table outside of the controller itself: on a Linux kernel, and on a host's link.
 pub trait ControllerConfig: Copy + Default {
-    /// What Linux calls the controller; `None` where no kernel has it.
+    /// Linux's name of the controller; `None` where no kernel has it.
     const LINUX: Option<&'static str>;
     /// The file of the kernel module, where the module is our own and not a part of Linux.
     const MODULE: Option<&'static str> = None;
@@ -118,7 +118,7 @@ impl ModuleParameter {
     }
 }
 
-/// What a controller needs of a Linux kernel.
+/// The needs of a controller on a Linux kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinuxControl {
     /// The name of the controller's table.

@@ -34,11 +34,12 @@ const PAD_BUFFER: u32 = 2;
 const CUT: (u32, u32) = (38, 128);
 /// The window's factor at a loss.
 const LOSS: (u64, u64) = (819, 1024);
-/// ACKs until rates may tell congestion; where the window was never reduced; until growth may begin again.
+/// The numbers of ACKs until rates may show congestion, until they may where the window was never reduced, and until
+/// growth may begin again.
 const ENOUGH: u32 = 60;
 const ENOUGH_AT_FIRST: u32 = 30;
 const ENOUGH_TO_GROW: u32 = 20;
-/// Round trips until rates may tell congestion, and after which growth stops while they cannot tell.
+/// The numbers of round trips until rates may show congestion, and after which growth stops while rates cannot show it.
 const ENOUGH_ROUNDS: u32 = 2;
 const STOP_ROUNDS: u32 = 10;
 /// The least window for which growth is worked out.
@@ -49,7 +50,7 @@ const LEAST_AFTER: u32 = 2;
 const SLOWEST: u32 = 8;
 /// How often growth is found to be allowed until it is slowed down less.
 const CALM: u32 = 8;
-/// Rates are counted in packets in so many microseconds.
+/// The unit of rates: packets in this number of microseconds.
 const PER: u64 = 80_000;
 /// Bounds of the time in milliseconds after which RTTmin is measured anew.
 const RESET_MS: (u64, u64) = (8_000, 13_500);

@@ -53,11 +53,11 @@ impl OwnConfig {
     /// When the factory makes none, or what it makes does not answer.
     pub fn new(name: &'static str, factory: Box<dyn OwnFactory>) -> Result<Self, String> {
         let bits = factory.build()?.call(Event::Properties, &mut Window::new(10))?;
-        let properties = Properties::from_bits(bits).ok_or("it says of itself what no controller can be")?;
+        let properties = Properties::from_bits(bits).ok_or("its properties are none that a controller can have")?;
         Ok(OwnConfig(Arc::new(Shared { name, factory, properties, fault: Mutex::default() })))
     }
 
-    /// The name that the experiment has for it.
+    /// The factory's name in the experiment.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
@@ -112,7 +112,7 @@ impl Own {
     }
 }
 
-/// What no controller may answer or leave behind: windows in whole packets, at least one.
+/// The problem of a controller's answer or of the window that it leaves: windows are whole packets, at least one.
 fn checked(event: Event<'_>, answer: u64, window: &Window) -> Result<(), String> {
     let packets = |what: &str, packets: u64| match packets {
         0 => Err(format!("after {} {what} is 0: it is at least 1 packet", event.method())),

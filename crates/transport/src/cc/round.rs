@@ -1,4 +1,4 @@
-//! Round trips and what is measured in each of them.
+//! Round trips, and the measurements of Vegas and its descendants in each of them.
 
 use super::{Ack, Delivery};
 use firstlight_units::{Span, Time};
@@ -43,7 +43,7 @@ pub(super) fn in_ticks(span: Span, tick: Span) -> Span {
     if tick.is_zero() { span } else { tick * span.as_ps().div_ceil(tick.as_ps()) }
 }
 
-/// What a span is longer than whole ticks of the host's clock.
+/// The part of a span that exceeds whole ticks of the host's clock.
 pub(super) fn part_of_tick(span: Span, tick: Span) -> Span {
     Span::from_ps(span.as_ps().checked_rem(tick.as_ps()).unwrap_or(0))
 }
@@ -53,9 +53,9 @@ pub(super) fn tick_of(now: Time, tick: Span) -> Time {
     now - part_of_tick(now - Time::ZERO, tick)
 }
 
-/// What Vegas and its descendants measure, as Linux does: the smallest round-trip time of empty queues, and that of the
-/// present round trip. Both are a microsecond longer than they are. The round trip begins anew when nothing is known to
-/// be lost or out of order any more.
+/// The measurements of Vegas and its descendants, as in Linux: the smallest round-trip time of empty queues, and that
+/// of the present round trip. Both are a microsecond longer than they are. The round trip begins anew when nothing is
+/// known to be lost or out of order any more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RoundRtt {
     /// BaseRTT: the smallest round-trip time since something was in flight.
@@ -135,7 +135,7 @@ pub(super) struct DeliveredRound {
 }
 
 impl DeliveredRound {
-    /// Takes in what an ACK told; whether a round trip begins.
+    /// Takes in an ACK. Returns whether a round trip begins.
     pub(super) fn on_delivery(&mut self, delivery: &Delivery) -> bool {
         self.begins = delivery.interval.is_some() && delivery.total_before >= self.end;
         if self.begins {

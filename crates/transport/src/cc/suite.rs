@@ -5,7 +5,7 @@ use super::*;
 use firstlight_units::Time;
 use proptest::prelude::*;
 
-/// What can happen to a controller.
+/// An operation on a controller.
 #[derive(Clone, Copy, Debug)]
 enum WindowOp {
     Ack { packets: u32, rtt_us: u64, ece: bool, may_grow: bool, one_way: Option<i32> },
@@ -14,7 +14,7 @@ enum WindowOp {
     Undo,
 }
 
-/// A controller with what the endpoint keeps for it.
+/// A controller with the state that the endpoint keeps for it.
 struct Driver {
     controller: Controller,
     window: Window,
@@ -35,15 +35,15 @@ impl Driver {
 
     #[cfg(test)]
     fn ack(&mut self, packets: u32, rtt: Span, ece: bool, may_grow: bool) {
-        self.told(packets, rtt, None, ece, may_grow);
+        self.ack_with(packets, rtt, None, ece, may_grow);
     }
 
-    fn told(&mut self, packets: u32, rtt: Span, one_way: Option<i32>, ece: bool, may_grow: bool) {
+    fn ack_with(&mut self, packets: u32, rtt: Span, one_way: Option<i32>, ece: bool, may_grow: bool) {
         self.now += rtt / u64::from(self.window.cwnd);
         self.una += u64::from(packets);
         let next = self.una + u64::from(self.window.cwnd);
         let latency = one_way.map(|one_way| Latency { one_way, rtt });
-        let (now, una, told, open) = (self.now, self.una, Some(rtt), !self.reduced);
+        let (now, una, sample, open) = (self.now, self.una, Some(rtt), !self.reduced);
         let clock = (now.as_ps() / 1_000_000_000) as u32;
         let timestamps = [clock, clock.wrapping_sub((rtt.as_ps() / 2_000_000_000) as u32)];
         let (delivered, advanced) = (packets, packets);
@@ -51,8 +51,8 @@ impl Driver {
             now,
             delivered,
             advanced,
-            rtt: told,
-            srtt: told,
+            rtt: sample,
+            srtt: sample,
             latency,
             ece,
             open,
@@ -104,7 +104,7 @@ impl Driver {
     fn apply(&mut self, op: WindowOp) {
         match op {
             WindowOp::Ack { packets, rtt_us, ece, may_grow, one_way } => {
-                self.told(packets, Span::from_us(rtt_us), one_way, ece, may_grow);
+                self.ack_with(packets, Span::from_us(rtt_us), one_way, ece, may_grow);
             }
             WindowOp::Congestion { marked } => self.congestion(marked),
             WindowOp::Timeout => {
@@ -133,7 +133,8 @@ fn least_after(config: &CcConfig, window: &Window) -> u32 {
     match config.name() {
         _ if matches!(config, CcConfig::Own(_)) => 1,
         "dx" => cwnd.min(floor),
-        // Its slow start ends with what the least round trip asks for, congestion avoidance takes one packet.
+        // The controller's slow start ends with the window that the least round trip asks for; congestion avoidance
+        // takes one packet.
         "vegas" if window.in_slow_start() => cwnd.min(floor),
         "vegas" if cwnd > floor => cwnd - 1,
         // At most by half, and to the whole packets of that. An ACK that follows a loss can find a smaller one.
@@ -161,8 +162,9 @@ fn op() -> impl Strategy<Value = WindowOp> {
     ]
 }
 
-/// What a sequence of operations finds wrong with a controller, if anything. Built-in controllers that follow a rule of
-/// their own are left out where the rule says so; users' own ones may shrink the window at an ACK.
+/// Runs a sequence of operations. Returns the property that the controller violates, if there is one. Built-in
+/// controllers that follow a rule of their own are left out where the rule says so; users' own ones may shrink the
+/// window at an ACK.
 fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> {
     let name = config.name();
     let mut driver = Driver::new(config.clone());
@@ -374,12 +376,12 @@ mod tests {
             driver.window = Window { cwnd: 14, ssthresh: 10, ..Window::new(1) };
             let (mut windows, mut sent) = (Vec::new(), 14u32);
             for _ in 0..40 {
-                // What a round's ACKs tell is of the window of the round before.
+                // A round's ACKs carry the delays of the window of the round before.
                 let queue = 1200 * sent.saturating_sub(20);
                 sent = driver.window.cwnd;
                 for _ in 0..driver.window.cwnd {
                     let rtt = Span::from_ns(u64::from(24_000 + queue));
-                    driver.told(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
+                    driver.ack_with(1, rtt, Some((i32::MAX - 10_000).wrapping_add(queue as i32)), false, true);
                 }
                 windows.push(driver.window.cwnd);
             }

@@ -49,7 +49,8 @@ def metrics(result: Result) -> dict[str, float]:
 
 
 def _at_receiver(result: Result) -> dict[str, float]:
-    """What the receiver of all flows sent, and what came to its port, over the whole run."""
+    """The packets that the receiver of all flows sent, and those that came to its port, over the whole
+    run."""
     flows, ports = result.table("flows"), result.table("ports")
     receivers = set(flows["dst"])
     nics = ports[ports["name"].isin([f"host{receiver}.nic" for receiver in receivers])]

@@ -11,7 +11,7 @@ pub(super) enum ThresholdCrossing {
     None,
     /// The account has exceeded XOFF: its sender is to be paused.
     Xoff,
-    /// The account has come down to XON: its sender may go on.
+    /// The account has fallen to XON: its sender may resume.
     Xon,
 }
 
@@ -57,7 +57,7 @@ impl IngressAccounts {
         IngressAccounts { limits, priorities, accounts, paused, rows, by_egress }
     }
 
-    /// How many classes have accounts of their own.
+    /// The number of classes that have accounts of their own.
     pub(super) fn priorities(&self) -> usize {
         self.priorities
     }

@@ -1,9 +1,9 @@
-//! Deadlock: transmitters that are paused and can never go on, because each waits for others of them.
+//! Deadlock: paused transmitters that can never resume, because each waits for others of them.
 //!
-//! A paused class goes on when its account comes down to XON. It never does when more than XON of it is bound for
-//! egresses that are paused themselves and never go on. So of all transmitters that are paused, those are taken away
-//! that could go on if the rest were paused for ever, until nothing changes. What is left is paused for ever, whatever
-//! else happens; it has been since the last of its circle stopped.
+//! A paused class resumes when its account falls to XON. It never resumes when more than XON bytes of the account are
+//! bound for egresses that are paused themselves and never resume. The search begins with all paused transmitters. It
+//! removes those that could resume if the others stayed paused, until no more can be removed. The transmitters that are
+//! left are paused for ever, and have been in deadlock since the last of their circle stopped.
 
 use super::accounts::IngressAccounts;
 use super::pause_log::PauseLog;
@@ -14,11 +14,11 @@ pub(super) struct Circle {
     pub(super) priority: usize,
     pub(super) transmitters: Vec<usize>,
     pub(super) since: Time,
-    /// How many transmitters can never go on, including those that wait for the circle.
+    /// The number of transmitters that can never resume, including those that wait for the circle.
     pub(super) stopped: usize,
 }
 
-/// A deadlock of that class, if there is one.
+/// The deadlock of a class, if there is one.
 ///
 /// `rests` says of each transmitter whether it is paused, has nothing in service, and no pause frame for it is under
 /// way.
@@ -73,8 +73,8 @@ mod tests {
         graph.build().unwrap()
     }
 
-    /// All three ports around the ring are paused and rest. Each account holds so many bytes for the next port, and
-    /// others for the host.
+    /// All three ports around the ring are paused and idle. Each account holds the given bytes for the next port, and
+    /// the others for the host.
     fn stopped(onward: u16) -> Option<usize> {
         let topology = ring();
         let round: Vec<usize> = (0..3)
@@ -104,7 +104,7 @@ mod tests {
         find(&accounts, &log, &rests, 0).map(|circle| circle.stopped)
     }
 
-    /// What is for the hosts leaves, and with XON left for the next port all can go on.
+    /// The bytes for the hosts leave. With XON bytes left for the next port, all ports can resume.
     #[test]
     fn a_circle_is_dead_with_more_than_xon_in_it() {
         assert_eq!((stopped(3000), stopped(3001)), (None, Some(3)));

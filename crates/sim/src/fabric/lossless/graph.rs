@@ -44,7 +44,7 @@ impl LosslessGraph {
         }
     }
 
-    /// What a transmitter has done at its event.
+    /// The result of a transmitter's event.
     fn on_step(&mut self, core: &mut Core, point: usize, arrived: Option<PacketId>, sent: Option<Sent>) {
         match sent {
             Some(Sent::Packet(id)) if point < self.ports.len() => {

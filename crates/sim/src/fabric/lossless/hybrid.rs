@@ -1,12 +1,12 @@
-//! Where pauses act on a hybrid fabric: a ToR pauses its hosts, and what comes from the packet network; the packet
-//! switch pauses ToRs.
+//! Where pauses act on a hybrid fabric: a ToR pauses its hosts and the packet switch's downlinks; the packet switch
+//! pauses ToRs.
 //!
-//! All packets are one class, as a VOQ has one queue. What a ToR holds of a host's link waits in any of its VOQs, or
+//! All packets are one class, as a VOQ has one queue. Packets from a host's link wait at the ToR in any of its VOQs, or
 //! for a host of the rack. A pause of an uplink stops the rack's VOQs together, but not its circuit.
 //!
 //! Circuits are never paused: a pause frame would have to come back over the circuit switch, and a matching that joins
-//! S to D rarely joins D to S. Nothing waits behind a circuit but the receiving ToR's ports to its hosts. What came by
-//! circuits has an account there as well, without a limit, so that its peak is reported.
+//! S to D rarely joins D to S. Nothing waits behind a circuit but the receiving ToR's ports to its hosts. Packets that
+//! came by circuits have an account there as well, without a limit, so that its peak is reported.
 //!
 //! No circle of waiting is possible: hosts wait for ToRs, ToRs for the packet switch, this for ToRs' ports to hosts,
 //! these perhaps for hosts' adapters, and hosts process everything.
@@ -372,7 +372,7 @@ fn wire(config: &HybridConfig, point: PausePoint) -> Wire {
     }
 }
 
-/// What holds for the account of a link at the switch, or adapter, that it leads to.
+/// The limits of a link's account at the switch, or adapter, that the link leads to.
 fn limits(config: &HybridConfig, point: PausePoint) -> PfcLimits {
     let pfc = config.pfc.as_ref().expect("a lossless fabric has PFC");
     let (to_host, from_host) = (wire(config, PausePoint::HostPort(0)), wire(config, PausePoint::Nic(0)));

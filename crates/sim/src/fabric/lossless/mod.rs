@@ -1,12 +1,13 @@
 //! Lossless Ethernet: PFC (IEEE 802.1Qbb) and PAUSE (802.3x), hop by hop back to the hosts' interfaces.
 //!
-//! It is written once, over [`LosslessFabric`]: where pauses act. A fabric numbers its *pause points*, the places where
-//! packets wait or are sent from. A pause point that is a link's transmitter has an account at the switch that it sends
-//! to, for each lossless class: bytes that came over the link and have not left the switch. A packet counts from the
-//! arrival of its last bit to the departure of its last bit. Above XOFF the port on the reverse direction of the link
-//! sends a pause frame. When the frame's last bit has left, the cable's delay and the response time pass; then the
-//! transmitter stops the class. A pause lasts until it is ended: the refreshing frames that timed quanta need (64 bytes
-//! in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each link, and all classes stop.
+//! The code is the same for all fabrics: [`LosslessFabric`] says where pauses act. A fabric numbers its *pause points*,
+//! the places where packets wait or are sent from. A pause point that is a link's transmitter has an account at the
+//! switch that it sends to, for each lossless class: bytes that came over the link and have not left the switch. A
+//! packet counts from the arrival of its last bit to the departure of its last bit. Above XOFF the port on the reverse
+//! direction of the link sends a pause frame. When the frame's last bit has left, the cable's delay and the response
+//! time pass; then the transmitter stops the class. A pause lasts until it is ended: the refreshing frames that timed
+//! quanta need (64 bytes in 65,535 x 512 bit times) are not sent. With PAUSE there is one account for each link, and
+//! all classes stop.
 //!
 //! A host's adapter with a receive buffer is such a switch too: it has an account of the link to the host, and its NIC
 //! sends the pause frames. A host processes all that arrives, in its time, so an adapter is never paused: it is a root.
@@ -43,20 +44,20 @@ use victims::Victims;
 /// A packet that its switch made itself, a notification of QCN, which no account holds.
 const LOCAL: u32 = u32::MAX;
 
-/// What is to be known of a pause point when a fabric is built.
+/// The configuration of a pause point.
 struct PointConfig {
     /// The transmitter of the reverse direction, if the point is a link that can be paused.
     reverse: Option<usize>,
     /// From the end of a pause frame on the reverse direction until the frame takes effect here.
     latency: Span,
-    /// What holds for the account of what comes over this link.
+    /// The limits of the account of packets that come over this link.
     limits: PfcLimits,
     /// The points of the switch that the link leads to.
     egresses: Range<usize>,
 }
 
 impl PointConfig {
-    /// A point that is no link: what waits there is never paused.
+    /// A point that is no link: its packets are never paused.
     fn root() -> Self {
         PointConfig { reverse: None, latency: Span::ZERO, limits: PfcLimits::default(), egresses: 0..0 }
     }
@@ -188,7 +189,7 @@ trait LosslessFabric {
         now.max(stops)
     }
 
-    // What reports need.
+    // Used by reports.
 
     /// A pause point's name, as in other tables.
     fn name(&self, point: usize) -> String;
@@ -207,7 +208,7 @@ trait LosslessFabric {
         true
     }
 
-    // What happens, the same on every fabric.
+    // Events of pauses, which are the same on every fabric.
 
     /// A packet of this class has been queued for `egress`; it arrived over `from`, or the switch itself made it.
     fn on_queued(&mut self, core: &mut Core, id: PacketId, class: usize, from: Option<usize>, egress: usize) {
@@ -336,7 +337,7 @@ trait LosslessFabric {
         self.on_crossing(core, from, priority, crossing);
     }
 
-    /// A host does what is due with what its adapter holds.
+    /// Carries out the events of a host's adapter that are due.
     fn on_adapter(&mut self, core: &mut Core, host: usize) {
         let Some(id) = core.step_adapter(host) else { return };
         let (from, adapter) = (self.lossless().reverse(self.nic(host)), self.adapter(host));

@@ -13,7 +13,7 @@ use std::ops::Range;
 pub(super) struct PausePoints {
     racks: usize,
     hosts_per_rack: usize,
-    /// There is a packet switch; else uplinks end at the other ToR.
+    /// Whether there is a packet switch; otherwise uplinks end at the other ToR.
     switched: bool,
     /// Hosts' adapters pause the links to the hosts.
     adapters: bool,

@@ -8,7 +8,7 @@ use crate::report::{DeadlockReport, PauseCause, PauseEvent, PauseReport, PausedP
 use firstlight_net::pfc::PfcLimits;
 use firstlight_units::Time;
 
-/// All that is known of a fabric's pauses until now.
+/// The report of a fabric's pauses until now.
 pub(super) fn pause_report(fabric: &impl LosslessFabric, core: &Core) -> PauseReport {
     let lossless = fabric.lossless();
     let priorities = lossless.accounts.priorities();

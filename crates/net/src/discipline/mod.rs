@@ -1,10 +1,10 @@
-//! What a queue does with the packets that come: how many may wait, and which are marked or dropped early.
+//! Queue disciplines: how many packets may wait in a queue, and which packets are marked or dropped early.
 //!
 //! A queue is measured in one of two ways, the same for limits, thresholds and averages:
 //! - in **packets**: those that wait; the one in service does not count;
 //! - in **bytes**: all that is not yet sent, so the rest of the packet in service counts. At a constant rate that is a
-//!   time, and it is compared as one: exact where a byte lasts a whole number of picoseconds, else each packet's
-//!   rounding up counts as well.
+//!   time, and times are compared. The comparison is exact where a byte lasts a whole number of picoseconds; elsewhere
+//!   it includes the rounding up of each packet's time.
 //!
 //! A packet that finds its transmitter idle does not queue: no limit drops it and no threshold marks it. RED (`red.rs`)
 //! and the phantom queue (`phantom.rs`) see it all the same.
@@ -13,14 +13,20 @@
 //! instantaneous queue would exceed the threshold with it; others pass unmarked up to the limit, or are dropped there
 //! with `drop_non_ect`, as by the WRED of switches (Judd, NSDI'15).
 
-use crate::phantom::{Phantom, PhantomConfig};
-use crate::red::{Drops, Red, RedConfig};
+mod phantom;
+mod red;
+
+pub use phantom::PhantomConfig;
+pub use red::{Band, Drops, RedConfig};
+
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, SettingError, Span, Time};
+use phantom::Phantom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use red::Red;
 
-/// A queue's length: see the [module](self) for what counts.
+/// A queue's length. The [module](self) says which packets and bytes count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize), serde(untagged))]
 pub enum Length {
@@ -59,7 +65,7 @@ impl schemars::JsonSchema for Length {
     }
 }
 
-/// What a queue does with packets. The default queues without limit and marks nothing.
+/// A queue discipline. The default queues without limit and marks nothing.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
 pub struct Discipline {
@@ -95,14 +101,14 @@ impl Discipline {
         Discipline { phantom: Some(phantom), ..Discipline::default() }
     }
 
-    /// The keys by which packets are marked: one of them, if the discipline is sound.
+    /// The keys by which packets are marked. A valid discipline has at most one of them.
     pub fn marking(&self) -> impl Iterator<Item = &'static str> {
         let ways = [("ecn", self.ecn.is_some()), ("red", self.red.is_some()), ("phantom", self.phantom.is_some())];
         ways.into_iter().filter_map(|(key, given)| given.then_some(key))
     }
 
-    /// The keys by which packets are dropped, each with what is wrong with that in a class that may lose none. RED
-    /// drops there only where that is written.
+    /// The keys that drop packets, each with the reason why a lossless class may not have it. RED drops packets of a
+    /// lossless class only if `red.drop_beyond` is given.
     pub fn dropping(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
         let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));
@@ -133,9 +139,9 @@ pub(crate) struct QueueState {
     pub(crate) now: Time,
     /// Packets that wait.
     pub(crate) waiting: u32,
-    /// How long all that is unsent lasts.
+    /// How long it takes to send everything that is unsent.
     pub(crate) backlog: Span,
-    /// How long the arriving packet itself lasts.
+    /// How long it takes to send the arriving packet.
     pub(crate) time: Span,
     /// Whether the transmitter takes the packet at once.
     pub(crate) at_once: bool,
@@ -152,7 +158,7 @@ pub(crate) enum Verdict {
     Drop,
 }
 
-/// A discipline at work on one queue.
+/// The policer of one queue: it applies the discipline.
 #[derive(Clone, Debug)]
 pub(crate) struct Policer {
     /// Packets that may wait.
@@ -168,7 +174,7 @@ pub(crate) struct Policer {
 struct PerPacketRules {
     /// The longest time that sending the queue may take; packets beyond it are dropped.
     limit: Span,
-    /// Mark when what is unsent lasts longer than this.
+    /// Packets are marked when sending the queue takes longer than this.
     mark: Span,
     /// Whether packets beyond a threshold that cannot be marked are dropped; `None`: they pass.
     non_ect: Option<NonEctDrops>,
@@ -205,7 +211,7 @@ enum Aqm {
 }
 
 impl Policer {
-    /// The policer of one queue. `discipline` is sound, as [`Discipline::check`] has it.
+    /// The policer of one queue. `discipline` has passed [`Discipline::check`].
     pub(crate) fn new(discipline: &Discipline, serializer: &Serializer, seed: u64) -> Self {
         let aqm = match discipline {
             Discipline { red: Some(red), .. } => Aqm::Red(Red::new(red, serializer, seed)),
@@ -220,7 +226,7 @@ impl Policer {
         Policer::with(discipline.queue, discipline.ecn, rules, serializer)
     }
 
-    /// A policer with these rules, but for the limit and the threshold.
+    /// A policer with the limit, the threshold and these rules; the bounds of `rules` itself are ignored.
     fn with(limit: Option<Length>, threshold: Option<Length>, rules: PerPacketRules, serializer: &Serializer) -> Self {
         let mut policer = Policer { limit: u32::MAX, mark: u32::MAX, rules: None };
         let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, ..rules };
@@ -240,7 +246,7 @@ impl Policer {
         policer
     }
 
-    /// Changes how much the queue holds and from where on it marks. All else goes on as it is.
+    /// Changes the queue's limit and its threshold for marks. All other state is kept.
     pub(crate) fn resize(&mut self, limit: Option<Length>, threshold: Option<Length>, serializer: &Serializer) {
         let rules = self.rules.take().map_or_else(PerPacketRules::default, |rules| *rules);
         *self = Policer::with(limit, threshold, rules, serializer);
@@ -252,8 +258,7 @@ impl Policer {
         self.rules.is_some()
     }
 
-    /// With no more packets waiting than this there is nothing to drop or to mark, unless the policer sees every
-    /// packet.
+    /// The number of waiting packets up to which the policer neither drops nor marks, unless it sees every packet.
     pub(crate) fn calm(&self) -> u32 {
         self.limit.min(self.mark)
     }
@@ -284,7 +289,7 @@ impl Policer {
         }
     }
 
-    /// Judges a packet that comes.
+    /// Judges an arriving packet.
     pub(crate) fn admit(&mut self, ecn: Ecn, state: &QueueState) -> Verdict {
         if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
             red.on_arrival(state);

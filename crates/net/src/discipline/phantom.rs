@@ -5,10 +5,10 @@
 //! link's rate, marks the packets that leave while it is above a threshold. It holds no packets. The constants given as
 //! HULL's are quoted at second hand: they have not been compared with the paper's own text.
 //!
-//! The counter is compared as the packet finds it, before its own bytes: with a threshold of 1 kB every full-sized
-//! packet would be marked else. It is kept as a moment, the one at which it will have drained; a counter of bytes is
-//! the time left until then, at the slower rate, and no rounding adds up. Since it changes in order of departures, and
-//! a FIFO port knows a packet's departure when it comes, it is computed then.
+//! The counter is compared before the packet's own bytes are added: otherwise a threshold of 1 kB would mark every
+//! full-sized packet. The state is the moment at which the counter will have drained. The bytes are the time left until
+//! that moment at the slower rate, so that rounding errors do not accumulate. The counter changes in the order of
+//! departures. A FIFO port knows a packet's departure when the packet arrives, and computes the counter then.
 
 use crate::Serializer;
 use firstlight_units::{Bytes, Span, Time};

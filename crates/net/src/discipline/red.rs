@@ -76,7 +76,7 @@ pub struct RedConfig {
         schemars(range(max = 1), extend("exclusiveMinimum" = 0))
     )]
     pub weight: f64,
-    /// The packet whose transmission time counts as one step while the queue is idle.
+    /// The packet whose transmission time is one step of the average's decay while the queue is idle.
     #[cfg_attr(feature = "spec", serde(skip, default = "RedConfig::default_packet"))]
     pub typical_packet: Bytes,
     /// Beyond `max` the probability rises to 1 at twice that (the gentle variant).
@@ -192,7 +192,7 @@ impl Red {
         }
     }
 
-    /// How long the packet lasts that is one step of idle time.
+    /// One step of idle time: the transmission time of a typical packet.
     pub(crate) fn idle_step(&self) -> Span {
         self.typical
     }
