@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -247,7 +248,9 @@ def test_a_write_that_fails_leaves_no_partial_file(tmp_path: Path, monkeypatch: 
 
 def test_results_reach_the_disk_before_they_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     events: list[tuple[str, Path]] = []
-    monkeypatch.setattr(staging, "sync", lambda *paths: events.extend(("sync", path) for path in paths))
+    monkeypatch.setattr(
+        staging, "sync", lambda *paths, each=map: events.extend(("sync", path) for path in paths)
+    )
     monkeypatch.setattr(staging.Staging, "replace", lambda self: events.append(("rename", self.path)))
 
     class Files:
@@ -266,7 +269,10 @@ def test_results_reach_the_disk_before_they_count(tmp_path: Path, monkeypatch: p
     assert events[renamed:] == [*(("rename", r.path) for r in results), ("sync", tmp_path)]
 
 
-def test_syncing_many_files_keeps_few_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("threads", [0, 4])
+def test_syncing_many_files_keeps_few_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
     files = [tmp_path / str(number) for number in range(200)]
     for file in files:
         file.touch()
@@ -279,8 +285,9 @@ def test_syncing_many_files_keeps_few_open(tmp_path: Path, monkeypatch: pytest.M
 
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(os, "fsync", fsync)
-    staging.sync(*files)
-    assert synced == [str(file) for file in files]
+    with ThreadPoolExecutor(threads or 1) as pool:
+        staging.sync(*files, each=pool.map if threads else map)
+    assert sorted(synced) == sorted(map(str, files))
     assert most <= before + staging.AT_ONCE and len(os.listdir("/proc/self/fd")) == before
 
 
@@ -612,6 +619,24 @@ def test_the_end_of_a_guest_is_explained(tmp_path: Path, code: int, console: str
     process = subprocess.Popen(["sh", "-c", f"exit {code}"])
     process.wait()
     assert said in guest.early_end(process, run, 10**9)
+
+
+@pytest.mark.usefixtures("kernel")
+def test_a_guest_that_fills_memory_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "full.toml"
+    file.write_text("""
+duration = "1s"
+hosts = { kind = "linux", rate = "10Gbps", delay = "1us" }
+fabric = { kind = "star", hosts = 2 }
+[[program]]
+name = "filler"
+on = "host0"
+run = '''python3 -c "filled = [b'1' * 2**20 for _ in iter(int, 1)]"'''
+""")
+    with pytest.raises(
+        fl.RunError, match=r"^the hosts' memory is full, so that the kernel ended 'python3': let"
+    ):
+        fl.run(file)
 
 
 # Tools

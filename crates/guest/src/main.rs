@@ -11,6 +11,7 @@ mod failure;
 mod flows;
 mod hosts;
 mod machine;
+mod memory;
 mod message_relay;
 mod modules;
 mod mounts;

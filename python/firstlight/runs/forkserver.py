@@ -7,6 +7,7 @@ It lives as long as its caller, so that a second sweep begins at once.
 
 import atexit
 import contextlib
+import gc
 import itertools
 import json
 import os
@@ -219,6 +220,7 @@ def _warm_up() -> None:
     known, output = run.asked(experiment), core.simulate(experiment)
     with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix="firstlight-") as folder:
         Result({**output.manifest, **known}, output.tables).write(Path(folder))
+    gc.freeze()  # a worker that collects garbage then leaves this memory as it is, that is shared
 
 
 def _become_worker(streams: list[int]) -> None:

@@ -8,6 +8,7 @@ hash of every file, and as its last entry its own hash: what was damaged or edit
 
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -242,6 +243,13 @@ class Result:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        files: dict[str, dict[str, Any]] = {}
+
+        def put(name: str, content: "bytes | pa.Buffer") -> None:
+            with (directory / name).open("wb") as stream:
+                stream.write(content)
+            files[name] = {"bytes": len(content), "hash": hash_of(content)}
+
         for name in self.tables:
             columns = self._tables.get(name)
             if columns is None:
@@ -252,17 +260,17 @@ class Result:
                 fields = [pa.field(n, a.type, nullable=a.null_count > 0) for n, a in arrays.items()]
                 table = pa.table(list(arrays.values()), schema=pa.schema(fields))
             texts = [field.name for field in table.schema if not pa.types.is_primitive(field.type)]
-            with (directory / f"{name}.parquet").open("wb") as stream:  # pyarrow opens only names in UTF-8
-                # Without Arrow's schema, texts that are given once are read as plain texts.
-                options = {"use_dictionary": texts, "write_statistics": False, "store_schema": False}
-                pq.write_table(table, stream, **options)
+            # Without Arrow's schema, texts that are given once are read as plain texts.
+            options = {"use_dictionary": texts, "write_statistics": False, "store_schema": False}
+            table_file = pa.BufferOutputStream()  # pyarrow writes in many small steps
+            pq.write_table(table, table_file, **options)
+            put(f"{name}.parquet", table_file.getvalue())
         for name, output in self._outputs().items():
             (directory / PROGRAMS).mkdir(exist_ok=True)
-            (directory / PROGRAMS / name).write_bytes(output)
-        files = {
-            str(f.relative_to(directory)): _described(f) for f in sorted(directory.rglob("*")) if f.is_file()
-        }
-        (directory / MANIFEST).write_bytes(_sealed({**self.manifest, FILES: files}))
+            put(f"{PROGRAMS}/{name}", output)
+        if (capture := directory / CAPTURE).is_file():
+            files[CAPTURE] = _described(capture)
+        put(MANIFEST, _sealed({**self.manifest, FILES: dict(sorted(files.items()))}))
 
 
 def _columns(table: Mapping[str, Any]) -> dict[str, Any]:
@@ -289,9 +297,9 @@ def _array(values: Any) -> "pa.Array | pa.ChunkedArray":
         return pa.DictionaryArray.from_arrays(_array(codes), _array(texts))
     if isinstance(values, list) and all(isinstance(v, str) for v in values):
         texts = [v.encode() for v in values]
-        ends = np.cumsum([0, *map(len, texts)])
+        ends = list(itertools.accumulate(map(len, texts), initial=0))
         if ends[-1] < 1 << 31:  # else it takes more than one array
-            kind, parts = pa.string(), [ends.astype(np.int32), b"".join(texts)]
+            kind, parts = pa.string(), [np.array(ends, dtype=np.int32), b"".join(texts)]
             return pa.Array.from_buffers(kind, len(values), [None, *map(pa.py_buffer, parts)])
     elif isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         content = (

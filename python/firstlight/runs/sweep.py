@@ -5,7 +5,7 @@ import io
 import json
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -225,9 +225,15 @@ def run_plan(plan: Plan, means: pool.Means) -> Sweep:
         if means.listener:
             means.listener(point, event, fraction)
 
-    pool.run_missing(plan.points, plan.store, replace(means, listener=listener, rows=known))
+    keys: list[str] = []
+
+    def points() -> Iterator[pool.Point]:
+        for point in plan.points:
+            keys.append(point.key)  # computed once, while points run
+            yield point
+
+    pool.run_missing(points(), plan.store, replace(means, listener=listener, rows=known))
     settings = list(plan.points.settings())
-    keys = [point.key for point in plan.points]
     results = Results([plan.store / key for key in keys])
     rows = [
         {**setting, **(known.get(key) or load(plan.store / key).row)}

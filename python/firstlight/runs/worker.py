@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import Queue, SimpleQueue
 from typing import Any
@@ -50,8 +51,10 @@ def read_tasks(tasks: "SimpleQueue[str]") -> None:
     os._exit(0)
 
 
-TOGETHER = 0.1
-"""Seconds in which results gather that are brought to the disk in one go, while the next points wait."""
+WAITING = 64
+"""Results at most that wait for the disk; with more the next point waits, too."""
+THREADS = 16
+"""Threads that wait for the disk, each for a file."""
 
 
 Row = dict[str, Any] | None
@@ -61,43 +64,34 @@ Written = tuple[int, Row, Staging]
 
 
 class Storing:
-    """Brings results to the disk in a thread of its own, while the next points run."""
+    """Brings results to the disk in a thread of its own, while the next points run: in one go all those that
+    have gathered meanwhile."""
 
     def __init__(self, report: Reporter) -> None:
         self._report = report
-        self._group: list[Written] = []
-        self._began = 0.0
-        self._groups: Queue[list[Written]] = Queue(1)
+        self._written: Queue[Written] = Queue(WAITING)
+        self._each = ThreadPoolExecutor(THREADS).map
         threading.Thread(target=self._store, daemon=True).start()
 
     def add(self, number: int, row: Row, written: Staging) -> None:
-        """Store a result with others, and say so when it is stored."""
+        """Store a result, and say so when it is stored."""
         self._report.send(computed=True, number=number)
-        now = time.monotonic()
-        if not self._group:
-            self._began = now
-        self._group.append((number, row, written))
-        if now - self._began >= TOGETHER:
-            self.begin()
-
-    def begin(self) -> None:
-        """Begin to store the results that have gathered, as soon as those before are stored."""
-        if self._group:
-            self._groups.put(self._group)
-            self._group = []
+        self._written.put((number, row, written))
 
     def wait(self) -> None:
         """Wait until all results are stored."""
-        self.begin()
-        self._groups.join()
+        self._written.join()
 
     def _store(self) -> None:
         while True:
-            group = self._groups.get()
+            group = [self._written.get()]
+            while not self._written.empty():
+                group.append(self._written.get())
             with told(self._report, group[0][0]):
-                commit_all([written for *_, written in group])
+                commit_all([written for *_, written in group], self._each)
                 self._report.send(done=[(number, row) for number, row, _ in group])
-            self._groups.task_done()
+            for _ in group:
+                self._written.task_done()
 
 
 @contextlib.contextmanager
@@ -141,5 +135,3 @@ def main() -> None:
     storing = Storing(report)
     while True:
         serve(json.loads(tasks.get()), report, storing)
-        if tasks.empty():
-            storing.begin()
