@@ -201,8 +201,8 @@ pub trait CongestionControl {
     /// data start at stream offset `next`.
     fn on_resume(&mut self, _now: Time, _last_sent: Time, _next: u64) {}
 
-    /// The sender's state of congestion has changed. `open`: nothing is known to be lost or out of order. New data start
-    /// at stream offset `next`.
+    /// The sender's state of congestion has changed. `open`: nothing is known to be lost or out of order. New data
+    /// start at stream offset `next`.
     fn on_state(&mut self, _open: bool, _next: u64) {}
 
     /// The retransmission timer expired. [`Self::ssthresh`] was called before, once for this loss.

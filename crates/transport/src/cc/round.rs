@@ -66,8 +66,8 @@ pub(super) struct RoundRtt {
     pub(super) samples: u32,
     /// The round trip ends when more than this stream offset is acknowledged.
     end: u64,
-    /// The round trips count for the window: nothing is known to be lost or out of order, or nothing was in flight since
-    /// that was last found.
+    /// The round trips count for the window: nothing is known to be lost or out of order, or nothing was in flight
+    /// since that was last found.
     pub(super) counts: bool,
 }
 

@@ -12,9 +12,9 @@
 //! Measured on Linux 7.2, and done here:
 //! - A sample takes at least 50 ms, as long as the longest round trips that its authors had. On paths of 100 us it
 //!   covers hundreds of round trips.
-//! - AckedCount is the paper's to the letter, in bytes: an ACK of at most one packet counts for what it acknowledges, and
-//!   nothing is deducted for it. An ACK that header prediction takes counts for all that it acknowledges. The first ACK
-//!   of data counts for nothing.
+//! - AckedCount is the paper's to the letter, in bytes: an ACK of at most one packet counts for what it acknowledges,
+//!   and nothing is deducted for it. An ACK that header prediction takes counts for all that it acknowledges. The first
+//!   ACK of data counts for nothing.
 //! - Samples pass a filter twice, each with a gain of 1/8, so that the estimate lags: a slow start of 230 ms to 527
 //!   packets on a path of 167 ended with a threshold of 13.
 //! - While lost packets are repaired the threshold is Reno's, half the window. It becomes B RTTmin at the end of the
