@@ -58,6 +58,7 @@ impl Driver {
             open,
             una,
             next,
+            mss: 1,
             timestamps,
             ..Ack::default()
         };
