@@ -10,8 +10,8 @@ const LOG: &str = "/dev/kmsg";
 /// Bytes of a record at most.
 const RECORD: usize = 8192;
 
-/// The error for a run in which the kernel has ended a process because memory was full. Reading the log can let packets
-/// of the same instant pass, so that only a run that fails is checked.
+/// The error for a run in which the kernel has ended a process because memory was full. Only a run that has
+/// failed is checked, for reading the log can let packets of the same instant pass.
 pub fn check() -> Result<(), GuestFailure> {
     match killed(&log()) {
         Some(name) => Err(GuestFailure::new(format!(

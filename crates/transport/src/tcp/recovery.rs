@@ -78,8 +78,8 @@ fn is_older(tsecr: u32, other: u32) -> bool {
 }
 
 impl Sender {
-    /// Whether data arrive that tell the sender nothing: nothing is in flight, and no packet before has acknowledged or
-    /// offered less.
+    /// Whether a packet with data changes nothing for the sender: nothing is in flight, and the packet acknowledges and
+    /// offers no more and no less than the packets before it.
     #[inline]
     pub(crate) fn learns_nothing(&self, p: TcpSegment<'_>) -> bool {
         let offered = u64::from(p.window()) << self.window_scale;
