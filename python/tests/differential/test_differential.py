@@ -278,7 +278,9 @@ def test_a_path_that_reorders_shows_the_same_packets(kernel: Kernel, tmp_path: P
     assert shows_the_same("three-racks", given, until, tmp_path) > 700_000 * until
 
 
-@pytest.mark.parametrize("cc", ["bic", "cubic", "dctcp", "illinois", "newreno", "vegas", "veno"])
+@pytest.mark.parametrize(
+    "cc", ["bic", "cubic", "dctcp", "illinois", "newreno", "vegas", "veno", "westwood", "yeah"]
+)
 def test_timeouts_and_what_follows_show_the_same_packets(kernel: Kernel, tmp_path: Path, cc: str) -> None:
     """16 connections with a few packets each, which wait for timeouts; VOQs are resized. 88.9 ms of them."""
     dynamic = {"time_scale": 20, "voq.large": 50, "voq.ecn_large": 31, "voq.advance": "1200us"}
