@@ -181,3 +181,11 @@ def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, s
     result = run(tmp_path, drawn(seed))
     found = check(result)
     assert found.keys() == set(result.flows.index[result.flows["fct_us"].notna()])
+
+
+def test_a_slow_reader_closes_the_window_on_both_kinds(tmp_path: Path, kernel: Kernel) -> None:
+    """The sender waits 80 % of the time until the program reads."""
+    text = STAR + FLOW.format(1, 3_000_000, "0s") + 'read_rate = "1Gbps"\n'
+    simulated, linux = both(tmp_path, text)
+    assert simulated[0]["reader"] > 0.7 * sum(simulated[0].values())
+    same(simulated[0], linux[0], within=2_000_000)

@@ -14,6 +14,7 @@ use crate::message_relay::{Inboxes, MessageRelay};
 use crate::run::RunEvents;
 use crate::socket;
 use firstlight_linux::{FlowPlan, GuestMessage, HostPlan, ReportTime};
+use firstlight_units::{Bytes, Rate};
 use nix::errno::Errno;
 use nix::sys::sendfile::sendfile;
 use nix::sys::socket::{SockaddrIn, connect, setsockopt, sockopt};
@@ -235,7 +236,16 @@ impl GuestFlow {
         let receiver = self.accept()?;
         let mut left = self.plan.size.unwrap_or(u64::MAX);
         while left > 0 {
-            left -= self.discard(receiver, left.min(LARGE), true)?;
+            left -= match self.plan.reads {
+                None => self.discard(receiver, left.min(LARGE), true)?,
+                Some(reads) => {
+                    let read = self.discard(receiver, left.min(reads.size), false)?;
+                    if read < left {
+                        clock::sleep(Rate::from_bps(reads.bps).saturating_tx_time(Bytes::new(read)).ceil_ns());
+                    }
+                    read
+                }
+            };
         }
         engine.report(GuestMessage::FlowComplete { flow: self.plan.flow })?;
         Ok(true)

@@ -238,6 +238,7 @@ mod tests {
             stop: None,
             nagle: false,
             interactive: false,
+            reads: None,
         };
         let program = |server| {
             let (name, command) = ("p".into(), "true".into());

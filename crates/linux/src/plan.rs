@@ -127,6 +127,17 @@ pub struct FlowPlan {
     pub nagle: bool,
     /// Whether the receiver's socket has TCP_QUICKACK off.
     pub interactive: bool,
+    /// How fast the receiver reads; `None`: what has arrived, at once.
+    pub reads: Option<ReadPlan>,
+}
+
+/// How fast a program reads: it works on what it has read before it reads again.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ReadPlan {
+    /// Bytes that one call takes at most.
+    pub size: u64,
+    /// The rate at which the program works, in bits per second.
+    pub bps: u64,
 }
 
 /// One dependent message: see [`firstlight_messages::MessageConfig`].

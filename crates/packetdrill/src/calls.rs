@@ -325,9 +325,9 @@ impl ScriptHost {
     }
 
     fn try_read(&mut self, fd: i64, bytes: u64) -> Option<Returned> {
-        let (now, read_shut) = (self.now, self.socket(fd)?.read_shut);
+        let read_shut = self.socket(fd)?.read_shut;
         let connection = &mut self.link(fd)?.connection;
-        let read = connection.read(bytes, now);
+        let read = connection.read(bytes);
         if read > 0 {
             self.pump();
             return Some((read as i64, None));

@@ -16,7 +16,7 @@ use firstlight_units::Time;
 #[derive(Debug)]
 pub(crate) struct FlowEnd {
     pub(crate) connection: Connection,
-    /// The bytes received, or acknowledged, at which the world must act; `u64::MAX` for none.
+    /// The bytes that the program has read, or that are acknowledged, at which the world must act; `u64::MAX` for none.
     pub(crate) goal: u64,
     pub(crate) host: HostId,
     pub(crate) flow: u32,
@@ -30,7 +30,7 @@ impl FlowEnd {
     /// Whether the goal is reached.
     #[inline]
     pub(crate) fn is_at_goal(&self) -> bool {
-        let bytes = if self.receives { self.connection.bytes_received() } else { self.connection.bytes_acked() };
+        let bytes = if self.receives { self.connection.bytes_read() } else { self.connection.bytes_acked() };
         bytes >= self.goal
     }
 
@@ -160,10 +160,14 @@ impl ConnectionTable {
         let end = |side: usize| Endpoint { host: hosts[side], port: index.port(hosts[side], endpoints[side]) };
         for side in [0, 1] {
             let (local, remote) = (end(side), end(1 - side));
+            let mut connection = Connection::new(&config.tcp, &config.cc, local, remote, isns[side]);
+            if let Some(rate) = config.reads.filter(|_| side == 1) {
+                connection.read_at(rate);
+            }
             self.put(
                 endpoints[side],
                 FlowEnd {
-                    connection: Connection::new(&config.tcp, &config.cc, local, remote, isns[side]),
+                    connection,
                     goal: config.size.map_or(u64::MAX, |size| size.get()),
                     host: hosts[side],
                     flow: flow as u32,
@@ -227,6 +231,7 @@ mod tests {
             stop: None,
             jitter: Span::ZERO,
             class: 0,
+            reads: None,
             external: false,
             absent: false,
         };

@@ -4,7 +4,7 @@ use crate::FIRST_PORT;
 use crate::config::BuildError;
 use crate::stream::{stream, uniform};
 use firstlight_net::HostId;
-use firstlight_transport::{CcConfig, Stats, TcpConfig};
+use firstlight_transport::{CcConfig, ReadRate, Stats, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
 
 /// One flow.
@@ -28,6 +28,8 @@ pub struct FlowConfig {
     pub jitter: Span,
     /// Traffic class of the flow's packets, ACKs included: 0 to 7.
     pub class: u8,
+    /// How fast the receiving program reads, on its host's clock; `None`: what has arrived, at once.
+    pub reads: Option<ReadRate>,
     /// Both ends are on external hosts: `tcp` and `cc` have no effect, and the flow's state is what its hosts report.
     pub external: bool,
     /// The flow never starts, and nothing waits for it.
@@ -89,7 +91,7 @@ pub struct FlowReport {
     pub start: Time,
     /// Bytes to send; `None` for a flow that never ends.
     pub size: Option<Bytes>,
-    /// When the receiver had all bytes in order.
+    /// When the receiving program had all bytes.
     pub finish: Option<Time>,
     /// Bytes acknowledged to the sender.
     pub bytes_acked: u64,

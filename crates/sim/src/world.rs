@@ -32,6 +32,8 @@ struct WorldFlow {
     config: FlowConfig,
     start: Time,
     finish: Option<Time>,
+    /// All bytes are acknowledged to a simulated sender.
+    acknowledged: bool,
     /// The state that external hosts reported last, or that the flow had when it ended.
     reported: Option<Box<FlowState>>,
 }
@@ -114,7 +116,7 @@ impl World {
                 stops.extend(config.stop.map(|stop| (fabric.at(stop), index)));
             }
             let reported = config.external.then(Box::default);
-            built.push(WorldFlow { config, start, finish: None, reported });
+            built.push(WorldFlow { config, start, finish: None, acknowledged: false, reported });
         }
         for (index, probe) in probes.iter().enumerate() {
             timers.set(Some(probe.starts_at()), EventKind::Probe, index);
@@ -313,8 +315,8 @@ impl World {
         self.fabric.release(exit.packet);
     }
 
-    /// A receiver has a message, or all bytes of its flow, or a sender has all bytes acknowledged. Returns whether the
-    /// flow is over with that.
+    /// A receiver's program has a message, or all bytes of its flow, or a sender has all bytes acknowledged. Returns
+    /// whether the flow is over with that.
     #[cold]
     fn on_goal(&mut self, endpoint: usize) -> bool {
         let flow_end = self.connections.get_mut(endpoint).expect("an end at its goal has a connection");
@@ -331,8 +333,15 @@ impl World {
             }
             flow.finish = Some(self.now);
             self.unfinished -= usize::from(flow.config.size.is_some());
-            return false;
+            return flow.acknowledged && self.close(number);
         }
+        flow.acknowledged = true;
+        (flow.finish.is_some() || self.messages.carries(number)) && self.close(number)
+    }
+
+    /// Removes the connections of a flow that is over; returns true.
+    fn close(&mut self, number: usize) -> bool {
+        let flow = &mut self.flows[number];
         let endpoints = self.endpoints.of_flows[number];
         flow.reported = self.connections.state(endpoints).map(Box::new);
         self.connections.close(endpoints);
@@ -367,9 +376,13 @@ impl World {
             Some(flow_end) => {
                 let connection = &mut flow_end.connection;
                 if let Some(causes) = self.fabric.causes() {
-                    causes.on_alarms(endpoint, connection.alarms(self.now));
+                    causes.on_timers(endpoint, connection.alarms(self.now), connection.is_reading(self.now));
                 }
-                (connection.on_timeout(self.now), connection.poll_timeout())
+                let due = (connection.on_timeout(self.now), connection.poll_timeout());
+                if flow_end.receives && flow_end.is_at_goal() && self.on_goal(endpoint) {
+                    return;
+                }
+                due
             }
             None => {
                 if let Some(causes) = self.fabric.causes() {

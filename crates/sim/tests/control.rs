@@ -28,6 +28,7 @@ fn flow(size: Option<u64>, start: Span) -> FlowConfig {
         jitter: Span::ZERO,
         stop: None,
         class: 0,
+        reads: None,
         external: false,
         absent: false,
     }

@@ -13,6 +13,7 @@ use firstlight_circuits::RackId;
 use firstlight_formats::ImportError;
 use firstlight_messages::Messages;
 use firstlight_net::{HostId, Xoshiro256PlusPlus, stream};
+use firstlight_transport::ReadRate;
 use firstlight_units::{Bytes, Rate, Span};
 use std::fmt;
 
@@ -62,6 +63,8 @@ pub struct Flow {
     pub stop: Option<Span>,
     /// The traffic class of the flow's packets, 0 to 7.
     pub class: u8,
+    /// How fast the receiving program reads, in the fabric's own time; `None`: what has arrived, at once.
+    pub reads: Option<ReadRate>,
     /// How many messages the flow carries, which decide when it starts and what it sends when; 0: it sends `size` from
     /// `start` on.
     pub messages: u32,
@@ -285,6 +288,7 @@ impl Expander<'_> {
             dst: HostId(dst as u16),
             hosts,
             class: class.unwrap_or_else(|| of_control(&cc)),
+            reads: None,
             cc,
             size: None,
             start: Span::ZERO,

@@ -195,6 +195,7 @@ fn flow(src: u16, dst: u16, external: bool) -> FlowConfig {
         jitter: Span::from_us(50),
         stop: None,
         class: 0,
+        reads: None,
         external,
         absent: false,
     }

@@ -100,6 +100,11 @@ impl Span {
         self.0 as f64 * 1e-6
     }
 
+    /// Whole nanoseconds, rounded up.
+    pub const fn ceil_ns(self) -> u64 {
+        self.0.div_ceil(1000)
+    }
+
     /// True when the span is empty.
     pub const fn is_zero(self) -> bool {
         self.0 == 0

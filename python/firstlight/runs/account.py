@@ -21,6 +21,7 @@ PHRASES = {
     "computation": "while its program computed",
     "waited_for_others": "waiting for its start or for messages of other jobs",
     "application": "while its program had written nothing more",
+    "reader": "until the receiving program read",
     "syn_loss": "waiting to send a lost SYN again",
     "delayed_ack": "waiting for delayed ACKs",
     "stack": "in the hosts' stacks",

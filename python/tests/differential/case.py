@@ -31,6 +31,15 @@ class Writer:
 
 
 @dataclass(frozen=True)
+class Reader:
+    """The program that receives each flow: it reads, and works on what it has read."""
+
+    rate_mbps: int
+    size: int
+    """Bytes that it reads at most with one call."""
+
+
+@dataclass(frozen=True)
 class Case:
     """One or two flows around a switch, without chaos: what is lost follows from the seed."""
 
@@ -54,6 +63,8 @@ class Case:
     seed: int = 1
     """Which packets are lost."""
     writer: Writer | None = None
+    reader: Reader | None = None
+    """Of all flows but the writer's."""
     jitter_ns: int = 0
     """The mean of the random part of the stacks' delays; none is drawn."""
 
@@ -66,9 +77,12 @@ class Case:
         if self.jitter_ns:
             loss += f'jitter = {{ kind = "exponential", mean = "{self.jitter_ns}ns" }}\n'
         adapter = f'[adapter]\ndrain = "{self.rate_mbps // self.drain}Mbps"\n' if self.drain else ""
+        reads = ""
+        if self.reader:
+            reads = f'read_rate = "{self.reader.rate_mbps}Mbps"\nread_size = "{self.reader.size}B"\n'
         sources = [
             f'[[flows]]\nfrom = "host{i}"\nto = "host{hosts - 1}"\nsize = "{flow.size}B"\n'
-            f'start = "{flow.start_us}us"\n'
+            f'start = "{flow.start_us}us"\n{reads}'
             for i, flow in enumerate(self.flows)
         ]
         # The default of simulated hosts is RFC 3168's, which has none.
@@ -112,6 +126,7 @@ class Case:
             replace(self, loss_percent=0.0),
             replace(self, loss_percent=self.loss_percent / 2) if self.loss_percent > 0.1 else self,
             replace(self, drain=0),
+            replace(self, reader=None),
             replace(self, ecn=False),
             replace(self, threshold=None),
             replace(self, bottleneck=1),
@@ -155,19 +170,26 @@ def draw(seed: int, number: int) -> Case:
         pauses = tuple(among(50, 300_000) for _ in range(2 * random.randint(1, 3)))
         written = sum(pauses[::2])
         writer = Writer(among(100, 100_000), max(1, min(rate, 80_000_000 // max(written, 1))), pauses)
+    bottleneck = random.choice([1, 1, 2, 4])
+    queue = among(20, 1000) if random.random() < 0.5 else None
+    threshold = among(5, 100) if ecn else None
+    rto_min = random.choice([200, 200, 200, 10, 1])
+    drain = random.choice([2, 4]) if random.random() < 0.1 else 0
+    reader = Reader(among(rate // 20, rate), among(100, 1_000_000)) if random.random() < 0.15 else None
     return Case(
         rate_mbps=rate,
         rtt_us=rtt,
         mtu=mtu,
         cc=cc,
         flows=tuple(flows),
-        bottleneck=random.choice([1, 1, 2, 4]),
-        queue=among(20, 1000) if random.random() < 0.5 else None,
-        threshold=among(5, 100) if ecn else None,
+        bottleneck=bottleneck,
+        queue=queue,
+        threshold=threshold,
         ecn=ecn,
-        rto_min_ms=random.choice([200, 200, 200, 10, 1]),
-        drain=random.choice([2, 4]) if random.random() < 0.1 else 0,
+        rto_min_ms=rto_min,
+        drain=drain,
         loss_percent=round(loss, 4),
         seed=number + 1,
         writer=writer,
+        reader=reader,
     )

@@ -11,7 +11,7 @@ from firstlight.linux.kernels import Kernel
 
 from . import many, packets, sends
 from .__main__ import KINDS, SHRINKS, Verdict, judge, kinds, shrink, spread, summary
-from .case import Case, Flow, draw
+from .case import Case, Flow, Reader, draw
 from .packets import Connection, Row
 
 PAIR: Connection = (0, 10_000, 1, 10_000)
@@ -199,6 +199,23 @@ EQUAL = {
         )
         for seed in (1, 2, 3, 4, 6, 7)
     },
+    # Readers that are slower than the path: windows that close, queues in the receive buffer, gaps in them.
+    "slow reader": replace(SMALL, cc="cubic", flows=(Flow(5_000_000, 0),), reader=Reader(1000, 65_536)),
+    "small calls": replace(
+        SMALL, rate_mbps=2757, rtt_us=5673, flows=(Flow(1_663_752, 0),), reader=Reader(591, 3857)
+    ),
+    "slow reader, losses": replace(
+        SMALL,
+        cc="dctcp",
+        rate_mbps=2404,
+        rtt_us=748,
+        ecn=True,
+        threshold=94,
+        flows=(Flow(1_000_000, 0),),
+        loss_percent=0.1846,
+        seed=31,
+        reader=Reader(191, 4692),
+    ),
     **{
         f"lost handshakes {cc} {seed}": replace(
             SMALL, cc=cc, ecn=True, rtt_us=200, flows=(Flow(30_000, 1000),), loss_percent=12.0, seed=seed

@@ -11,7 +11,8 @@ pub use timeline::{PathStep, Timeline, TimelineRequest};
 use crate::error::LabError;
 use firstlight_sim::{BuildError, Fabric, FlowConfig, MeterConfig, ProbeConfig, SeriesConfig, WatchConfig, World};
 use firstlight_spec::{Flow, HostKind, Network, Probe, Spec};
-use firstlight_transport::{CcConfig, TcpConfig, cc::NewRenoConfig};
+use firstlight_transport::{CcConfig, ReadRate, TcpConfig, cc::NewRenoConfig};
+use firstlight_units::Rate;
 
 /// Most changes of rates that a result keeps for all hosts together.
 const MOST_CHANGES: usize = 1_000_000;
@@ -68,9 +69,16 @@ fn flow_config(spec: &Spec, number: usize, flow: &Flow) -> FlowConfig {
         jitter: flow.jitter,
         stop: flow.stop,
         class: flow.class,
+        reads: flow.reads.map(|reads| of_host(spec, reads)),
         external: flow.hosts == HostKind::Linux,
         absent: spec.tables.leaves_out(number),
     }
+}
+
+/// How fast a program reads, on its host's clock.
+fn of_host(spec: &Spec, reads: ReadRate) -> ReadRate {
+    let bps = reads.rate.as_bps() / u64::from(spec.tables.time_scale);
+    ReadRate { rate: Rate::from_bps(bps.max(1)), ..reads }
 }
 
 fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {

@@ -1,12 +1,13 @@
 //! The plan of an experiment's Linux hosts, which the program inside their kernel carries out.
 
-use super::build;
+use super::{build, of_host};
 use crate::error::LabError;
 use firstlight_formats::capture::{Addresses, LINK_PREFIX};
-use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan};
+use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan, ReadPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
 use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
+use firstlight_transport::ReadRate;
 use firstlight_units::{Bytes, Span};
 use firstlight_version::version;
 
@@ -91,6 +92,10 @@ fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &Fl
         stop: flow.stop.map(|stop| nanoseconds(spec, stop)),
         nagle: flow.nagle,
         interactive: flow.interactive,
+        reads: flow.reads.map(|reads| {
+            let ReadRate { size, rate } = of_host(spec, reads);
+            ReadPlan { size: size.get(), bps: rate.as_bps() }
+        }),
         start: (flow.messages == 0).then(|| report.start.whole_ns()),
     }
 }

@@ -224,6 +224,17 @@ fn a_program_computes_before_it_writes() {
     assert_eq!(computed, [5 * US; 2]);
 }
 
+/// A program works for 115.84 us on the first packet, which it takes 0.4 ns after its arrival, at the next nanosecond of
+/// its host's clock. It reads the second one, which arrives 1.2 us after the first, when it has done that.
+#[test]
+fn a_program_reads_later() {
+    let outcome = exact(&format!("{STAR}{}read_rate = \"100Mbps\"\n", flow(1, 0, 2 * 1448, "0s")), &[]);
+    let work = 1448 * 80 * US / 1000;
+    assert_eq!((HANDSHAKE + ACK + 2 * FULL + 2 * US) % 1000, 600);
+    assert_eq!(time(&outcome, 0, ["delivery", "reader", "host0", ""]), work + 400 - FULL);
+    assert_eq!(cause(&outcome, 0, "reader"), work + 400 - FULL);
+}
+
 /// Timeouts last 250 ms. A hole is filled, and the ACK of everything says that the window is closed, because the data
 /// behind the hole take the memory. When the program has read, another ACK opens the window: with this seed it is lost.
 /// The sender probes 250 ms after the first ACK.

@@ -6,8 +6,9 @@ use super::{
     RecordId, Trigger, spare,
 };
 use crate::causes::WindowEvent;
+use crate::flow::FlowConfig;
 use firstlight_net::{HostId, Packet, PacketId, TcpFlags};
-use firstlight_transport::{Alarms, CongestionState, Standing, TcpConfig, Wait};
+use firstlight_transport::{Alarms, CongestionState, Standing, Wait};
 use firstlight_units::Time;
 use std::mem::take;
 
@@ -246,9 +247,14 @@ impl CauseLog {
         self.activity = Activity { trigger: Trigger::Notice, alarms: Alarms::NONE, cause, endpoint: Some(endpoint) };
     }
 
-    /// Timers of an endpoint have expired.
-    pub(crate) fn on_alarms(&mut self, endpoint: usize, alarms: Alarms) {
+    /// Timers of an endpoint have expired, or its program `reads`.
+    pub(crate) fn on_timers(&mut self, endpoint: usize, alarms: Alarms, reads: bool) {
         let EndpointState { arrival, departure, .. } = *self.state(endpoint);
+        if reads && alarms == Alarms::NONE {
+            let (trigger, cause) = (Trigger::Program, arrival);
+            self.activity = Activity { trigger, alarms, cause, endpoint: Some(endpoint) };
+            return;
+        }
         let of_arrival = alarms.has(Alarms::ACK)
             || alarms.has(Alarms::REORDERING)
             || (alarms.has(Alarms::WINDOW_PROBE) && self.moment(arrival) >= self.moment(departure));
@@ -321,13 +327,14 @@ impl CauseLog {
     }
 
     /// The endpoint of an external host sends the packet that is handed in next.
-    pub(crate) fn on_external(&mut self, endpoint: usize, packet: &Packet, now: Time, tcp: &TcpConfig) {
+    pub(crate) fn on_external(&mut self, endpoint: usize, packet: &Packet, now: Time, flow: &FlowConfig) {
         let Some(segment) = packet.tcp() else { return self.on_other() };
         let room = self.rooms.get(packet.src().index()).is_some_and(|at| super::observed::is_moment(*at, now));
         let processors = self.processors;
         let observed = self.observed(endpoint);
+        observed.reads_later = flow.reads.is_some();
         let arrived_last = observed.arrived_last();
-        let release = observed.on_departure(segment, packet.payload(), room, processors, now, tcp);
+        let release = observed.on_departure(segment, packet.payload(), room, processors, now, &flow.tcp);
         let Release { trigger, alarms, wait, window, repairs, of_arrival } = release;
         let state = self.state(endpoint);
         (state.wait, state.window, state.repairs) = (wait, window, repairs);

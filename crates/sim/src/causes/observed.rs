@@ -8,7 +8,8 @@
 //! - the program wrote;
 //! - an earlier packet left the interface, or the interface had room again: the stack had held the packet back;
 //! - nothing: then a timer of the host released it. Which one follows from what was sent, and when:
-//!   - an ACK of new data is a delayed one, and one that says nothing new tells that the program has read;
+//!   - an ACK of new data is a delayed one, or sooner than those that of a program that reads at a rate and has read;
+//!     one that says nothing new tells that the program has read;
 //!   - a segment without data from below the window probes a closed window;
 //!   - bytes that were sent before, sooner than the shortest timeout after an ACK with SACK: RACK's reordering window;
 //!     the last bytes, for the first time: a tail loss probe (RFC 8985, section 7.2); else a retransmission timeout;
@@ -76,6 +77,8 @@ pub(super) struct ObservedEnd {
     is_answered: bool,
     /// What the end acknowledged last.
     acked: u32,
+    /// The program reads at a rate, so that its reading may release ACKs of data.
+    pub(super) reads_later: bool,
     /// Window scale of the other end.
     scale: u8,
     /// The round trip of the handshake.
@@ -205,7 +208,7 @@ impl ObservedEnd {
         } else if room {
             (Trigger::Room, Alarms::NONE)
         } else if payload == 0 {
-            self.without_data(segment)
+            self.without_data(segment, now, tcp)
         } else if is_copy {
             (Trigger::Timer, self.of_copy(end, now, tcp))
         } else {
@@ -261,10 +264,11 @@ impl ObservedEnd {
     }
 
     /// A segment without data that nothing has released but a timer, or the program that has read.
-    fn without_data(&self, segment: TcpSegment<'_>) -> (Trigger, Alarms) {
+    fn without_data(&self, segment: TcpSegment<'_>, now: Time, tcp: &TcpConfig) -> (Trigger, Alarms) {
+        let silence = self.arrived.map_or(Span::MAX, |at| now.saturating_since(at));
         if is_before(segment.seq(), self.una) {
             (Trigger::Timer, Alarms::WINDOW_PROBE)
-        } else if segment.ack() == self.acked {
+        } else if segment.ack() == self.acked || (self.reads_later && silence < tcp.delayed_ack) {
             (Trigger::Program, Alarms::NONE)
         } else {
             (Trigger::Timer, Alarms::ACK)
@@ -510,7 +514,11 @@ mod tests {
         bench.arrives(segment(1, 500, 1100, TcpFlags::ACK), 8000);
         let delayed = bench.sends(segment(1100, 0, 501, TcpFlags::ACK), 40_000);
         assert!(timer(delayed).has(Alarms::ACK) && delayed.of_arrival);
-        let update = bench.sends(segment(1100, 0, 501, TcpFlags::ACK), 50_000);
+        bench.arrives(segment(501, 500, 1100, TcpFlags::ACK), 41_000);
+        bench.end.reads_later = true;
+        let sooner = bench.sends(segment(1100, 0, 1001, TcpFlags::ACK), 45_000);
+        assert_eq!((sooner.trigger, sooner.of_arrival), (Trigger::Program, true), "a slow program has read");
+        let update = bench.sends(segment(1100, 0, 1001, TcpFlags::ACK), 50_000);
         assert_eq!((update.trigger, update.of_arrival), (Trigger::Program, true), "the program has read");
         assert!(timer(bench.sends(segment(1099, 0, 501, TcpFlags::ACK), 60_000)).has(Alarms::WINDOW_PROBE));
         let again = bench.sends(segment(99, 0, 0, TcpFlags::SYN), 70_000);

@@ -52,10 +52,10 @@ impl World {
     #[cold]
     pub(super) fn follow_departure(&mut self, packet: &Packet) {
         let endpoint = self.followed(packet.src(), packet.sport());
-        let tcp = endpoint.map(|endpoint| &self.flows[self.endpoints.flow_at(endpoint)].config.tcp);
+        let flow = endpoint.map(|endpoint| &self.flows[self.endpoints.flow_at(endpoint)].config);
         let Some(causes) = self.fabric.causes() else { return };
-        match endpoint.zip(tcp) {
-            Some((endpoint, tcp)) => causes.on_external(endpoint, packet, self.now, tcp),
+        match endpoint.zip(flow) {
+            Some((endpoint, flow)) => causes.on_external(endpoint, packet, self.now, flow),
             None => causes.on_other(),
         }
     }

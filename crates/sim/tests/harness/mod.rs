@@ -65,6 +65,7 @@ pub fn flow(src: u16, dst: u16, size: Option<u64>) -> FlowConfig {
         jitter: Span::ZERO,
         stop: None,
         class: 0,
+        reads: None,
         external: false,
         absent: false,
     }

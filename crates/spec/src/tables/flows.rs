@@ -4,8 +4,9 @@ use crate::error::Problem;
 use crate::expander::{Expander, Flow, HostPair, MOST_FLOWS};
 use crate::host_kind::HostKind;
 use crate::host_name::HostName;
+use firstlight_transport::ReadRate;
 use firstlight_transport::cc::CcName;
-use firstlight_units::{Bytes, Span};
+use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +43,13 @@ pub struct FlowsTable {
         extend("x-without" = "that of `hosts.classes` for its congestion control, else 0")
     )]
     pub class: Option<u8>,
+    /// The rate at which the receiving program works on what it has read, before it reads again. What arrives meanwhile
+    /// fills the receive buffer. A flow is complete when the program has read its last byte.
+    #[schemars(extend("x-without" = "the program reads what has arrived at once"))]
+    pub read_rate: Option<Rate>,
+    /// How much this program takes at most with one call.
+    #[schemars(extend("x-above" = "0B", "x-most" = "1073741824B", "x-without" = "with `read_rate`: 65536B"))]
+    pub read_size: Option<Bytes>,
 }
 
 /// The keys of connections.
@@ -54,6 +62,8 @@ pub struct Connections {
     #[schemars(extend("x-without" = "`tcp.cc`, or the sending Linux host's own"))]
     pub cc: Option<CcName>,
 }
+
+const READ_SIZE: Bytes = Bytes::new(64 << 10);
 
 fn one() -> u32 {
     1
@@ -69,11 +79,21 @@ impl FlowsTable {
         let repeated = pairs.iter().flat_map(|pair| std::iter::repeat_n(*pair, per_pair));
         let each: Vec<HostPair> = repeated.take(MOST_FLOWS + 1).collect();
         let mut flows = expander.between(&self.connections, self.class, &each)?;
+        let reads = self.reads(expander)?;
         for (nth, flow) in flows.iter_mut().enumerate() {
             flow.size = share.map(|(size, longer)| Bytes::new(size + u64::from((nth as u64) < longer)));
-            (flow.start, flow.jitter) = (self.start, self.jitter);
+            (flow.start, flow.jitter, flow.reads) = (self.start, self.jitter, reads);
         }
         Ok(flows)
+    }
+
+    /// How fast the receiving programs read.
+    fn reads(&self, expander: &Expander<'_>) -> Result<Option<ReadRate>, Box<Problem>> {
+        if self.read_rate.is_none() && self.read_size.is_some() {
+            return Err(expander.problem("read_size", "has no effect without read_rate: add that, or take this out"));
+        }
+        let size = self.read_size.unwrap_or(READ_SIZE);
+        Ok(self.read_rate.map(|rate| ReadRate { size, rate }))
     }
 
     /// Bytes for each of `count` flows, and how many of the first ones send one byte more.

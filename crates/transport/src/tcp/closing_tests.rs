@@ -143,7 +143,7 @@ fn unread_data_reset_the_connection_at_close() {
     pair.ends[1].read_by_calls();
     pair.ends[0].write(100, pair.now);
     pair.settle();
-    assert_eq!((pair.ends[1].read(60, Time::ZERO), pair.ends[1].readable()), (60, 40));
+    assert_eq!((pair.ends[1].read(60), pair.ends[1].readable()), (60, 40));
     pair.ends[1].close(pair.now);
     assert_eq!(flags(pair.collect(1)), ["R. 0"]);
     pair.deliver(1);

@@ -23,6 +23,7 @@ mod probe;
 mod prr;
 mod queue;
 mod rack;
+mod reader;
 mod reassembly;
 mod receiver;
 mod recovery;
@@ -45,6 +46,7 @@ pub use info::{CongestionState, Info};
 pub use offer_2012::WINDOW_OF_2012;
 pub(crate) use queue::LARGEST;
 pub use queue::Send;
+pub use reader::ReadRate;
 pub use receiver::Refusals;
 pub use standing::{Alarms, Standing, Wait};
 pub use state::{Failure, State};
@@ -175,7 +177,7 @@ impl Connection {
     pub fn on_timeout(&mut self, now: Time) -> bool {
         let acknowledges = self.receiver.deadline() <= now;
         if acknowledges {
-            self.receiver.policy.on_timer(now, &self.sender.rtt, &self.terms);
+            self.receiver.on_timer(now, &self.sender.rtt, &self.terms);
         }
         let expires = self.sender.timer.at <= now;
         if expires {
@@ -284,6 +286,12 @@ impl Connection {
     /// Bytes received in order, whether or not the program has read them.
     pub fn bytes_received(&self) -> u64 {
         self.receiver.bytes()
+    }
+
+    /// Bytes that the program has read; one that reads at once has read what is in order.
+    #[inline]
+    pub fn bytes_read(&self) -> u64 {
+        self.receiver.bytes_read()
     }
 
     /// Bytes that the peer has acknowledged.

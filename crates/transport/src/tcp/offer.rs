@@ -161,6 +161,20 @@ impl Offer {
         self.held <= self.buffer
     }
 
+    /// More memory is taken than the buffer has: it gets as much, if it may. If it may not, the window is to begin anew
+    /// with two segments of `mss` bytes.
+    pub(crate) fn stretch(&mut self, mss: u64) {
+        self.buffer = self.buffer.max(self.held.min(self.most));
+        if !self.has_memory() {
+            self.granted = self.ceiling.min(2 * mss);
+        }
+    }
+
+    /// Whether the program has read everything, and nothing lies beyond a gap.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.held == 0
+    }
+
     /// Memory of the buffer.
     pub(crate) const fn buffer(&self) -> Bytes {
         Bytes::new(self.buffer)

@@ -26,11 +26,11 @@ pub(crate) struct Kept {
 
 /// Packets beyond a gap that have joined.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    start: u64,
-    end: u64,
-    memory: u64,
-    pieces: u32,
+pub(crate) struct Run {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) memory: u64,
+    pub(crate) pieces: u32,
     /// Its node.
     node: u32,
 }
@@ -131,6 +131,11 @@ impl Reassembly {
     /// Where the last of what lies beyond gaps ends.
     pub(crate) fn highest(&self) -> u64 {
         self.beyond.last().map_or(self.next, |i| i.end)
+    }
+
+    /// What lies beyond gaps.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + use<'_> {
+        self.runs.iter().copied()
     }
 
     /// The pieces of what lies beyond a gap, ends at `start` and has joined.

@@ -6,7 +6,8 @@
 use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
 use super::offer::Offer;
-use super::reassembly::{Arrival, Kept, Reassembly, Report};
+use super::reader::{ReadRate, Reader};
+use super::reassembly::{Arrival, Kept, Reassembly, Report, Run};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
@@ -45,8 +46,6 @@ pub struct Refusals {
 struct Unread {
     /// Stream offset up to which the program has read; [`u64::MAX`] where it reads everything at once.
     upto: u64,
-    /// Memory of what is in order and not read.
-    memory: u64,
     /// Memory of what a program that reads at once is about to read, when what has arrived is acknowledged.
     fresh: u64,
     /// Where the packet ends that has filled a gap, which such a program reads by itself; [`u64::MAX`]: none has.
@@ -73,9 +72,9 @@ pub(crate) struct Receiver {
     ack_before_change: Option<(u64, Option<u16>)>,
     /// What that one reports, where the packet that is marked otherwise, or one before it, came out of order.
     report_before_change: Option<Box<Report>>,
-    /// An acknowledgement that goes out as it would have before the last segment arrived: the window field, and what
-    /// was reported.
-    held_ack: Option<Box<(u16, Report)>>,
+    /// An acknowledgement that goes out as it would have before the last segment arrived: of what, the window field, and
+    /// what was reported.
+    held_ack: Option<Box<(u64, u16, Report)>>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
     /// When the newest full-sized packet left and came, until an ACK tells.
@@ -83,6 +82,8 @@ pub(crate) struct Receiver {
     /// Stream offset after the peer's FIN; [`u64::MAX`] while it has not been seen.
     end: u64,
     unread: Unread,
+    /// The program reads by calls; else it reads everything at once.
+    reader: Option<Box<Reader>>,
     /// No memory is left: the next acknowledgement closes the window.
     exhausted: bool,
     pub(crate) refusals: Refusals,
@@ -108,7 +109,8 @@ impl Receiver {
             ts_recent: 0,
             sample: None,
             end: u64::MAX,
-            unread: Unread { upto: u64::MAX, memory: 0, fresh: 0, first: u64::MAX, batch: [false; 2] },
+            unread: Unread { upto: u64::MAX, fresh: 0, first: u64::MAX, batch: [false; 2] },
+            reader: None,
             exhausted: false,
             refusals: Refusals::default(),
         }
@@ -138,9 +140,15 @@ impl Receiver {
         self.policy.cancel();
     }
 
-    /// From now on the program reads by calls.
-    pub(crate) fn read_by_calls(&mut self) {
+    /// From now on the program reads by calls, or at a rate.
+    pub(crate) fn read_by_calls(&mut self, rate: Option<ReadRate>) {
+        self.reader = Some(Box::new(Reader::new(rate)));
         self.unread.upto = self.stream.next().max(1);
+    }
+
+    /// Whether a program that reads at a rate reads `now`.
+    pub(crate) fn is_reading(&self, now: Time) -> bool {
+        self.reader.as_ref().is_some_and(|reader| reader.due <= now)
     }
 
     /// The handshake is complete.
@@ -173,17 +181,16 @@ impl Receiver {
     }
 
     /// The program reads at most `bytes`; returns how many there were.
-    pub(crate) fn read(&mut self, bytes: u64, now: Time) -> u64 {
+    pub(crate) fn read(&mut self, bytes: u64) -> u64 {
         let unread = self.unread();
         let read = unread.min(bytes);
-        if read == 0 {
-            return 0;
-        }
+        let Some(reader) = self.reader.as_mut().filter(|_| read > 0) else { return 0 };
         self.unread.upto += read;
-        let freed = if read == unread { self.unread.memory } else { self.unread.memory * read / unread };
-        self.unread.memory -= freed;
+        // The buffer is tuned when the first packets have been read.
+        let (first, freed) = reader.take(self.unread.upto);
+        let now = reader.last_packet;
         self.offer.give_back(freed);
-        self.offer.tune(self.unread.upto, self.unread(), self.beyond(), now);
+        self.offer.tune(first, self.stream.next() - first, self.beyond(), now);
         self.after_reading();
         read
     }
@@ -193,7 +200,8 @@ impl Receiver {
         let next = self.stream.next();
         let waiting = next - self.acked;
         let segment = u64::from(self.policy.segment);
-        if self.policy.is_scheduled() && (waiting > segment || (self.policy.is_end_of_write() && self.unread() == 0)) {
+        if self.policy.is_scheduled() && (waiting > segment || (self.policy.is_end_of_write() && self.offer.is_empty()))
+        {
             self.policy.now = true;
         }
         let window = self.offer.edge().saturating_sub(next);
@@ -201,6 +209,12 @@ impl Receiver {
             let larger = self.offer.select(segment);
             self.policy.now = larger > 0 && larger >= 2 * window;
         }
+    }
+
+    /// Bytes that the program has read; one that reads at once has read what is in order.
+    #[inline]
+    pub(crate) fn bytes_read(&self) -> u64 {
+        self.bytes().min(self.unread.upto - 1)
     }
 
     /// Bytes received in order.
@@ -282,7 +296,41 @@ impl Receiver {
     /// When [`Receiver::on_timer`] is to be called; [`Time::MAX`] for never.
     #[inline]
     pub(crate) fn deadline(&self) -> Time {
-        self.policy.deadline()
+        let deadline = self.policy.deadline();
+        self.reader.as_ref().map_or(deadline, |reader| deadline.min(reader.due))
+    }
+
+    /// A timer of acknowledgements has expired, or the program reads.
+    pub(crate) fn on_timer(&mut self, now: Time, rtt: &RttEstimator, terms: &Terms) {
+        if self.policy.deadline() <= now {
+            self.policy.on_timer(now, rtt, terms);
+        }
+        self.read_if_due(now);
+    }
+
+    /// A program that reads at a rate reads, if it is time.
+    fn read_if_due(&mut self, now: Time) {
+        if let Some(size) = self.reader.as_ref().and_then(|reader| reader.asks_for(now)) {
+            let read = self.read(size);
+            if let Some(reader) = &mut self.reader {
+                reader.on_read(read, now);
+            }
+        }
+    }
+
+    /// A packet is about to arrive. A program that wakes in the same nanosecond reads first, and what it has read is
+    /// acknowledged by itself.
+    #[cold]
+    fn read_before(&mut self, now: Time, terms: &Terms) {
+        if self.reader.as_ref().is_some_and(|reader| reader.is_first()) {
+            self.read_if_due(now);
+        }
+        if self.policy.now {
+            self.send_held_ack(self.stream.next(), terms);
+        }
+        if let Some(reader) = &mut self.reader {
+            reader.last_packet = now;
+        }
     }
 
     #[inline]
@@ -319,6 +367,9 @@ impl Receiver {
         if !self.unread.batch[0] {
             self.read_at_once(now);
         }
+        if self.reader.is_some() {
+            self.read_before(now, terms);
+        }
         let next = self.stream.next();
         let start = self.map.offset(p.seq(), next);
         let fin = p.flags().has(TcpFlags::FIN);
@@ -348,6 +399,7 @@ impl Receiver {
         }
         // As measured on Linux 7.2, what arrived twice is not reported after more data.
         self.stream.forget_duplicate();
+        let waiting: Vec<Run> = if self.reader.is_some() { self.stream.runs().collect() } else { vec![] };
         let arrival = self.stream.insert(start, end, kept);
         // What was held back goes out before its report is pushed out, with what an older interval grows by and with
         // what has arrived twice.
@@ -367,7 +419,13 @@ impl Receiver {
                     self.unread.first = end + behind.first_len;
                 }
                 let memory_of = terms.stack.memory;
-                let saved = u64::from(behind.joints) * (memory_of.of(len) - memory_of.of_joined(len));
+                let joining = memory_of.of(len) - memory_of.of_joined(len);
+                let mut saved = u64::from(behind.joints) * joining;
+                if let Some(reader) = self.reader.as_mut().filter(|_| upto > next) {
+                    reader.on_data(upto, kept, now);
+                    let waited = waiting.into_iter().filter(|run| run.start < self.stream.next());
+                    saved = waited.map(|run| reader.on_behind(run, joining)).sum();
+                }
                 self.on_progress([next, upto], [memory, held, behind.memory, saved], filled_gap, now, terms, rtt);
             }
             Arrival::OutOfOrder => {
@@ -397,7 +455,7 @@ impl Receiver {
     #[cold]
     fn send_held_ack(&mut self, next: u64, terms: &Terms) {
         self.policy.on_sent(terms);
-        self.held_ack = Some(Box::new((self.window_field(next, terms), self.stream.take_report(self.map))));
+        self.held_ack = Some(Box::new((next, self.window_field(next, terms), self.stream.take_report(self.map))));
     }
 
     /// Whether a segment is taken in: not where the window is closed, or no memory is left. A bare FIN always is.
@@ -420,6 +478,11 @@ impl Receiver {
                 self.stream.insert(start, next, Kept::default());
             }
         } else if !self.offer.has_memory() {
+            self.offer.stretch(u64::from(terms.own_mss()));
+            self.policy.slow_down();
+            if self.offer.has_memory() {
+                return true;
+            }
             self.exhausted = true;
             self.policy.now = true;
             if len == 0 || self.unread() == 0 {
@@ -457,8 +520,9 @@ impl Receiver {
     fn keep(&self, start: u64, len: u64, memory: u64, terms: &Terms) -> Kept {
         let pieces = Memory::pieces(start, len);
         if start <= self.stream.next() {
-            let memory = if self.unread() > 0 { terms.stack.memory.of_joined(len) } else { memory };
-            return Kept { memory, pieces, joins: false };
+            let joins = self.unread() > 0 && self.reader.as_ref().is_some_and(|reader| reader.joins(pieces));
+            let memory = if joins { terms.stack.memory.of_joined(len) } else { memory };
+            return Kept { memory, pieces, joins };
         }
         match self.stream.pieces_before(start).map(|before| before + pieces) {
             Some(together) if together <= Memory::MOST_PIECES => {
@@ -511,11 +575,8 @@ impl Receiver {
     #[inline]
     fn hold(&mut self, memory: u64, behind: u64) {
         self.offer.hold(memory);
-        let held = memory + behind;
-        if self.unread.upto == u64::MAX {
-            self.unread.fresh += held;
-        } else {
-            self.unread.memory += held;
+        if self.reader.is_none() {
+            self.unread.fresh += memory + behind;
         }
     }
 
@@ -642,6 +703,9 @@ impl Receiver {
         if std::mem::take(&mut self.exhausted) {
             self.offer.close(upto)
         } else {
+            if self.offer.is_scarce() {
+                self.policy.slow_down();
+            }
             self.offer.field(upto, u64::from(self.policy.segment), terms.stack.shrink_window)
         }
     }
@@ -651,7 +715,7 @@ impl Receiver {
     #[cold]
     fn take_earlier_ack(&mut self) -> (u64, Option<u16>, Option<Box<Report>>) {
         if let Some(held) = self.held_ack.take() {
-            return (self.stream.next(), Some(held.0), Some(Box::new(held.1)));
+            return (held.0, Some(held.1), Some(Box::new(held.2)));
         }
         let (upto, window) = self.ack_before_change.take().expect("one of the two is there");
         self.ece = !self.ece;
@@ -689,7 +753,9 @@ impl Receiver {
             };
             p.add_options(option);
         }
-        if upto == self.stream.next() && !self.unread.batch[1] {
+        if let Some(reader) = &mut self.reader {
+            reader.last_packet = now;
+        } else if upto == self.stream.next() && !self.unread.batch[1] {
             self.read_at_once(now);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Connection;
 use super::queue::{Attempt, Send};
+use super::reader::ReadRate;
 use super::receiver::Refusals;
 use super::state::{Failure, State};
 use firstlight_units::{Bytes, Span, Time};
@@ -80,12 +81,22 @@ impl Connection {
 
     /// From now on the program reads only by [`Connection::read`]. By default it reads everything at once.
     pub fn read_by_calls(&mut self) {
-        self.receiver.read_by_calls();
+        self.receiver.read_by_calls(None);
+    }
+
+    /// From now on the program reads at a rate.
+    pub fn read_at(&mut self, rate: ReadRate) {
+        self.receiver.read_by_calls(Some(rate));
+    }
+
+    /// Whether a program that reads at a rate reads `now`.
+    pub fn is_reading(&self, now: Time) -> bool {
+        self.receiver.is_reading(now)
     }
 
     /// The program reads at most `bytes`; returns how many there were.
-    pub fn read(&mut self, bytes: u64, now: Time) -> u64 {
-        self.receiver.read(bytes, now)
+    pub fn read(&mut self, bytes: u64) -> u64 {
+        self.receiver.read(bytes)
     }
 
     /// Bytes that have arrived in order and were not read.

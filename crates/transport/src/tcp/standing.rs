@@ -124,7 +124,7 @@ impl Connection {
     /// Which timers have expired, before [`Connection::on_timeout`] is called.
     pub fn alarms(&self, now: Time) -> Alarms {
         let alarms = Alarms::NONE
-            .and(self.receiver.deadline() <= now, Alarms::ACK)
+            .and(self.receiver.policy.deadline() <= now, Alarms::ACK)
             .and(self.sender.pacer.wake <= now, Alarms::PACER)
             .and(self.sender.small_queue.wake <= now, Alarms::INTERFACE);
         if self.sender.timer.at > now {

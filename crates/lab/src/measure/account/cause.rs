@@ -10,6 +10,7 @@ use firstlight_units::Time;
 pub(super) enum Cause {
     Computation,
     Application,
+    Reader,
     SynLoss,
     DelayedAck,
     Stack,
@@ -44,6 +45,7 @@ impl Cause {
     pub(super) const ALL: [Cause; Cause::COUNT] = [
         Cause::Computation,
         Cause::Application,
+        Cause::Reader,
         Cause::SynLoss,
         Cause::DelayedAck,
         Cause::Stack,
@@ -80,6 +82,7 @@ impl Cause {
         match self {
             Cause::Computation => "computation",
             Cause::Application => "application",
+            Cause::Reader => "reader",
             Cause::SynLoss => "syn_loss",
             Cause::DelayedAck => "delayed_ack",
             Cause::Stack => "stack",

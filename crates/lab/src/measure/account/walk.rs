@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     fn read(&mut self, delivery: RecordId, end: Time) {
         if let Record::Hop(hop) = delivery.record() {
             let host = Where::Host(self.index.departure(self.index.owner(hop)).dst.0);
-            let cause = if self.index.report.processors { Cause::Processor } else { Cause::Application };
+            let cause = if self.index.report.processors { Cause::Processor } else { Cause::Reader };
             self.on_host(self.index.report.hops.get(hop).at, end, cause, host, None);
         }
     }
@@ -233,6 +233,7 @@ impl<'a> Walk<'a> {
             Trigger::Other | Trigger::Room => return RecordId::NONE,
             // A flow's program connects at once.
             Trigger::Program if self.index.report.processors && sent == DepartureKind::Syn => Cause::Processor,
+            Trigger::Program if sent == DepartureKind::Ack => Cause::Reader,
             Trigger::Program => Cause::Application,
             Trigger::Timer => of_alarms(departure.alarms, sent),
         };
