@@ -235,15 +235,26 @@ def test_json_of_another_shape_is_one_error(tmp_path: Path, name: str, content: 
         report.write(tmp_path)
 
 
-def test_a_write_that_fails_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: staging.replace_text(folder / "f", "new"),
+        lambda folder: staging.replace_texts(folder, {"g": "new", "f": "new"}),
+    ],
+)
+def test_a_write_that_fails_leaves_no_partial_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "f").write_text("old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(fl.ResultError, match="No space left"):
-        staging.replace_text(tmp_path / "f", "new")
+    with monkeypatch.context() as context, pytest.raises(fl.ResultError, match="No space left"):
+        context.setattr(os, "fsync", full)
+        write(tmp_path)
     assert tree(tmp_path) == {"f": b"old"}
+    write(tmp_path)
+    assert (tmp_path / "f").read_text() == "new"
 
 
 def test_results_reach_the_disk_before_they_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
