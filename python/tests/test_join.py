@@ -19,7 +19,7 @@ import firstlight as fl
 import pytest
 from firstlight import core
 from firstlight.cli import app, guarded
-from firstlight.dilated import link, machine, machines, outputs, parts
+from firstlight.dilated import link, machine, machines, outputs, parts, run
 from firstlight.errors import RunError
 from test_dilated import commands, engines, experiment, gone, groups, program
 
@@ -272,6 +272,19 @@ def test_another_version_is_refused(tmp_path: Path) -> None:
             RunError, match=r"did not join within 0 s: .*refused: 127.0.0.1: that machine has"
         ):
             opened.wait_for_all()
+
+
+def test_a_run_says_that_it_waits_for_another(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    monkeypatch.setattr(run, "CLAIM", f"\0firstlight-test-{os.getpid()}")
+    monkeypatch.setattr(time, "sleep", lambda _: other.close())
+    other.bind(run.CLAIM)
+    with run.alone():
+        assert capsys.readouterr().err == f"{run.OCCUPIED}\n"
+    with run.alone():
+        assert capsys.readouterr().err == ""
 
 
 def test_a_machine_that_leaves_before_the_run_may_join_again(tmp_path: Path) -> None:

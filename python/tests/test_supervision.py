@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import firstlight as fl
 import pytest
@@ -224,12 +225,13 @@ def test_a_missing_part_is_an_error_before_the_run(
 
 def test_memory_is_what_flows_can_fill() -> None:
     """Memory is a base, a part for each host, and for each flow its sockets and its bytes in flight, no more
-    than it sends."""
-    plan: dict[str, list[dict[str, int | None]]] = {"hosts": [{}] * 100, "programs": [{}], "flows": []}
+    than it sends; or what the experiment gives."""
+    plan: dict[str, Any] = {"hosts": [{}] * 100, "programs": [{}], "flows": [], "memory": None}
     small, endless, long = ({"size": size} for size in (20_000, None, 10**9))
     assert guest.memory_mb(plan) == 1024 + 100 + 128
     assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1252 + 2700
     assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1252 + 8.5)
+    assert guest.memory_mb({**plan, "memory": 2 * 10**9}) == 1908
 
 
 def test_lack_of_room_is_an_error_before_the_run(experiment: Path, monkeypatch: pytest.MonkeyPatch) -> None:

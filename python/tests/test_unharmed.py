@@ -235,15 +235,26 @@ def test_json_of_another_shape_is_one_error(tmp_path: Path, name: str, content: 
         report.write(tmp_path)
 
 
-def test_a_write_that_fails_leaves_no_partial_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda folder: staging.replace_text(folder / "f", "new"),
+        lambda folder: staging.replace_texts(folder, {"g": "new", "f": "new"}),
+    ],
+)
+def test_a_write_that_fails_leaves_no_partial_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Callable[[Path], None]
+) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     (tmp_path / "f").write_text("old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(fl.ResultError, match="No space left"):
-        staging.replace_text(tmp_path / "f", "new")
+    with monkeypatch.context() as context, pytest.raises(fl.ResultError, match="No space left"):
+        context.setattr(os, "fsync", full)
+        write(tmp_path)
     assert tree(tmp_path) == {"f": b"old"}
+    write(tmp_path)
+    assert (tmp_path / "f").read_text() == "new"
 
 
 def test_results_reach_the_disk_before_they_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -624,20 +635,36 @@ def test_the_end_of_a_guest_is_explained(tmp_path: Path, code: int, console: str
 
 
 @pytest.mark.usefixtures("kernel")
-def test_a_guest_that_fills_memory_says_so(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("entry", "also"),
+    [
+        ("run = '''FILL'''", "; program filler on host0 .* ended with exit code 137 "),
+        ("server = true\nrun = '''FILL'''", "; its logs are in "),
+        ("run = '''FILL; true'''", "; its logs are in "),
+    ],
+    ids=["program", "server", "child"],
+)
+def test_a_guest_that_fills_memory_says_so(tmp_path: Path, entry: str, also: str) -> None:
     file = tmp_path / "full.toml"
-    file.write_text("""
+    fill = """python3 -c "filled = [b'1' * 2**20 for _ in iter(int, 1)]" """
+    file.write_text(f"""
 duration = "1s"
-hosts = { kind = "linux", rate = "10Gbps", delay = "1us" }
-fabric = { kind = "star", hosts = 2 }
+hosts = {{ kind = "linux", rate = "10Gbps", delay = "1us" }}
+fabric = {{ kind = "star", hosts = 2 }}
+linux.memory = "256MB"
+[[program]]
+name = "other"
+on = "host1"
+run = "sleep 0.9"
 [[program]]
 name = "filler"
 on = "host0"
-run = '''python3 -c "filled = [b'1' * 2**20 for _ in iter(int, 1)]"'''
+{entry.replace("FILL", fill)}
 """)
-    with pytest.raises(
-        fl.RunError, match=r"^the hosts' memory is full, so that the kernel ended 'python3': let"
-    ):
+    said = (
+        r"^the hosts' memory is full, so that the kernel ended 'python3' of program filler: give them more .*"
+    )
+    with pytest.raises(fl.RunError, match=said + also):
         fl.run(file)
 
 

@@ -84,8 +84,13 @@ impl Groups {
     /// When the machine has no control groups for processors, or does not let us make any.
     pub fn make(hosts: usize, cores: Option<f64>, factor: u32) -> Result<Self, Error> {
         let mounts = fs::read_to_string(MOUNTS).context(|| format!("cannot read {MOUNTS}"))?;
-        let hierarchy = Hierarchy::find(&mounts)
-            .ok_or_else(|| Error::Machine("no control groups for processors are mounted (cgroup, cgroup2)".into()))?;
+        let hierarchy = Hierarchy::find(&mounts).ok_or_else(|| {
+            Error::Machine(
+                "no control groups for processors are mounted (cgroup, cgroup2): mount them, as by `mount -t cgroup2 \
+                 none /sys/fs/cgroup`"
+                    .into(),
+            )
+        })?;
         Groups::make_in(&hierarchy, hosts, cores, factor)
     }
 

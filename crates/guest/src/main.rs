@@ -56,7 +56,12 @@ fn work(machine: MachineKind, engine: &EngineDevice) -> Result<(), GuestFailure>
     let dilation = machine.prepare(&plan, &places)?;
     mounts::names(names.as_ref().unwrap_or(&plan.hosts), plan.ipv6)?;
     let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
-    run::run(&plan, names.is_some(), hosts, dilation, &places, engine)
+    let done = run::run(&plan, names.is_some(), hosts, dilation, &places, engine);
+    if machine == MachineKind::Own {
+        // The log of the machine's kernel tells of others too.
+        memory::note_killed(&places.directory);
+    }
+    done
 }
 
 /// This machine's part of a plan.

@@ -1,24 +1,24 @@
 //! Whether the kernel has run out of memory, by its log.
 
-use crate::failure::GuestFailure;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 
+/// Name of the file with the name of the process that was ended, in the run's directory.
+const KILLED: &str = "killed";
 /// The kernel's log: each read gives one record.
 const LOG: &str = "/dev/kmsg";
 /// Bytes of a record at most.
 const RECORD: usize = 8192;
 
-/// The error for a run in which the kernel has ended a process because memory was full. Only a run that has
-/// failed is checked, for reading the log can let packets of the same instant pass.
-pub fn check() -> Result<(), GuestFailure> {
-    match killed(&log()) {
-        Some(name) => Err(GuestFailure::new(format!(
-            "the hosts' memory is full, so that the kernel ended '{name}': let programs use less of it, and write less \
-             into files"
-        ))),
-        None => Ok(()),
+/// Writes a file if the kernel has ended a process because memory was full: the run may go on without it, since the
+/// process was a server or a child of a program. Reading the log can let packets of the same instant pass, so this is
+/// done when the run is over.
+pub fn note_killed(directory: &Path) {
+    if let Some(name) = killed(&log()) {
+        // Without the file the run's own outcome counts.
+        let _ = fs::write(directory.join(KILLED), name);
     }
 }
 

@@ -375,6 +375,10 @@ fn what_cannot_be() {
          &format!("x.toml, from --set tcp.cc: tcp.cc: 'longer_than_linux' is not one of {}", names.join(", "))),
         ("[linux]\nmodules = [\"nowhere\"]\n", &[("hosts.kind", "dilated")],
          "x.toml:44:11: linux.modules: has no effect: hosts in dilated time have this machine's kernel; take it out"),
+        ("[linux]\nmemory = \"4GB\"\n", &[("hosts.kind", "dilated")],
+         "x.toml:44:10: linux.memory: has no effect: hosts in dilated time have this machine's memory; take it out"),
+        ("[linux]\nmemory = \"4MB\"\n", &[LINUX],
+         "x.toml:44:10: linux.memory: 4MB is out of range: use 256MB to 1TB"),
         ("[linux.cpu]\nprofile = \"xeon-e5-2430\"\n", &[], &format!("x.toml:43:2: linux: {none}")),
         ("[linux.cpu]\nprofile = \"xeon-e5-2340\"\n", &[LINUX],
          "x.toml:44:11: linux.cpu.profile: 'xeon-e5-2340' is not one of none, xeon-e5-2430: did you mean \

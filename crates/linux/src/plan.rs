@@ -21,6 +21,8 @@ pub struct Plan {
     pub ipv6: bool,
     /// Kernel modules to load first, as names of files in the folder `modules` of the run's directory.
     pub modules: Vec<String>,
+    /// Memory of their kernel, in bytes; `None`: what the plan needs.
+    pub memory: Option<u64>,
     /// Directories of the machine that programs write to themselves, by absolute paths.
     pub writable: Vec<PathBuf>,
     /// Parameters of these modules and of the kernel's built-in parts, which read them from its command line.

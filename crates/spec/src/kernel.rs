@@ -163,6 +163,10 @@ impl<'a> Kernel<'a> {
             let text = "has no effect: hosts in dilated time have IPv4 only; take it out";
             self.problems.push(self.places.problem("linux.ipv6", text));
         }
+        if self.places.has("linux.memory") {
+            let text = "has no effect: hosts in dilated time have this machine's memory; take it out";
+            self.problems.push(self.places.problem("linux.memory", text));
+        }
         if self.places.has("linux.writable") {
             let text = "has no effect: in dilated time programs write to all files of this machine; take it out";
             self.problems.push(self.places.problem("linux.writable", text));

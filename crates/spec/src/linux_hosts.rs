@@ -46,6 +46,8 @@ pub struct Linux {
     pub own_modules: Vec<KernelCode>,
     /// The user's patches of the kernel.
     pub patches: Vec<KernelCode>,
+    /// Memory of the hosts' kernel, if the experiment says how much.
+    pub memory: Option<Bytes>,
     /// Directories of the machine that programs write to, by absolute paths.
     pub writable: Vec<PathBuf>,
     /// Parameters of the kernel's parts.
@@ -177,8 +179,21 @@ pub(crate) fn expand(
     let patches = kernel_code::patches(&experiment.linux.patches, places)?;
     let writable = writable(&experiment.linux.writable, places)?;
     let parameters = kernel.parameters;
-    let (cores, ipv6) = (experiment.hosts.cores, experiment.linux.ipv6);
-    Ok(Some(Linux { dilated, cores, tick, ipv6, hosts, modules, own_modules, patches, writable, parameters, programs }))
+    let (cores, ipv6, memory) = (experiment.hosts.cores, experiment.linux.ipv6, experiment.linux.memory);
+    Ok(Some(Linux {
+        dilated,
+        cores,
+        tick,
+        ipv6,
+        hosts,
+        modules,
+        own_modules,
+        patches,
+        memory,
+        writable,
+        parameters,
+        programs,
+    }))
 }
 
 /// The needs, on a host, of the controller that Linux calls `name`.

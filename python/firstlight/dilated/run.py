@@ -6,6 +6,7 @@ The engine reads the same run directory as a kernel in virtual time, and leaves 
 
 import contextlib
 import gzip
+import itertools
 import json
 import os
 import platform
@@ -13,6 +14,7 @@ import re
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +30,7 @@ MEMORY_MB = 64
 """Room for a run's files."""
 CLAIM = "\0firstlight-dilated"
 """A name that only one socket of the machine can have: runs in dilated time disturb each other."""
+OCCUPIED = "another run in dilated time, or `firstlight join`, has this machine: waiting for its end"
 WAIT_S = 0.2
 ENDING_S = 12.0
 """How long an engine may take to clean up when it is asked to end."""
@@ -74,12 +77,15 @@ def settings() -> dict[str, Any]:
 
 @contextlib.contextmanager
 def alone() -> Iterator[None]:
-    """Wait until no other run in dilated time goes on, and keep others waiting."""
+    """Wait until no other run in dilated time goes on, and keep others waiting. Standard error says if one
+    does: it may be a `firstlight join`, which goes on until somebody ends it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
-        while True:
+        for attempt in itertools.count():
             try:
                 claim.bind(CLAIM)
             except OSError:
+                if attempt == 0:
+                    print(OCCUPIED, file=sys.stderr, flush=True)
                 time.sleep(WAIT_S)
                 continue
             yield

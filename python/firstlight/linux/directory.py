@@ -83,6 +83,13 @@ class RunDirectory:
         except OSError:
             return ""
 
+    def killed(self) -> str:
+        """The name of a process that the kernel has ended because memory was full; empty if there is none."""
+        try:
+            return (self.path / "killed").read_bytes().decode(errors="replace")
+        except OSError:
+            return ""
+
     def virtual_ns(self) -> int | None:
         """Virtual time since the run's start, by the hosts' clock; ``None`` before it."""
         try:

@@ -115,11 +115,14 @@ def logs_kept(run: RunDirectory, logs: Path | None) -> Iterator[None]:
 
 
 def memory_mb(plan: dict[str, Any]) -> int:
-    """The kernel's memory, of which it takes what it uses. A program may be a Java virtual machine.
+    """The kernel's memory, of which it takes what it uses: what the experiment says, else what should do. A
+    program may be a Java virtual machine.
 
     Measured (7.2, MTU of 576 and 1500 B): a host takes 0.2 MB, a flow 0.08 MB for its sockets and threads,
     and one with full buffers 2.2 MB more. The bytes of flows are nowhere: what buffers hold of them are the
     records of packets, which are smaller than the packets."""
+    if plan["memory"] is not None:
+        return math.ceil(int(plan["memory"]) / 2**20)
     flows = sum(FLOW_MB + min((flow["size"] or math.inf) / 1e6, BUFFERS_MB) for flow in plan["flows"])
     return math.ceil(1024 + len(plan["hosts"]) + flows + PROGRAM_MB * len(plan["programs"]))
 
@@ -255,8 +258,13 @@ def watch(
                 raise RunError(standstill(runs, virtual, duration_ns, patience))
         if progress:
             progress(min((virtual or 0) / duration_ns, 1.0))
-    if failure := run.json("failure.json"):
-        raise RunError(str(failure.get("error", failure)))
+    found = run.json("failure.json")
+    failure = str(found.get("error", found)) if found else ""
+    if killed := run.killed():
+        full = memory_is_full(killed, run, plan)
+        raise RunError(f"{full}; {failure}" if failure else full)
+    if failure:
+        raise RunError(failure)
     if not (run.path / "outcome.json").exists():
         raise RunError(early_end(process, run, duration_ns))
     run.check_outputs(plan)
@@ -312,6 +320,25 @@ def standstill(
     return f"{where}; the processor runs '{name}' (pid {pid}): {why} (a longer wait: --patience)"
 
 
+KILLED_CODE = 137
+"""The exit code of a program that was ended so, or of a shell whose last command was."""
+LESS = "give them more (linux.memory), or let programs use less of it and write less into files"
+
+
+def memory_is_full(process: str, run: RunDirectory, plan: dict[str, Any]) -> str:
+    """Why a run in which the kernel ended ``process`` has no result, although it may have gone on: without a
+    server or a program's child. Programs that ended so are named, else those whose command names it."""
+    tables = (run.json("outcome.json") or {"tables": []})["tables"]
+    ended = [outcome.columns(table)["exit_code"] for table in tables if table["name"] == "programs"]
+    programs = plan["programs"]
+    of = (
+        [p["name"] for p, code in zip(programs, *ended, strict=False) if code == KILLED_CODE] if ended else []
+    )
+    of = of or [p["name"] for p in programs if process in p["command"]]
+    whose = f" of program {' or '.join(of)}" if of else ""
+    return f"the hosts' memory is full, so that the kernel ended '{process}'{whose}: {LESS}"
+
+
 FULL = re.compile(r"Out of memory|invoked oom-killer|deadlocked on memory|oom-kill:")
 """The line on a kernel's console when its memory is full."""
 
@@ -329,7 +356,7 @@ def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns
     if at is not None:
         when = f"at {at / 1e9:.6g} s of {duration_ns / 1e9:.6g} s"
     if any(FULL.search(line) for line in lines):
-        said = ["the hosts' memory is full: let programs use less of it, and write less into files"]
+        said = [f"the hosts' memory is full: {LESS}"]
     elif code == 0:  # nothing else ends a kernel well before its run is over
         said = ["a program switched the hosts off: leave out what calls poweroff, halt or reboot"]
     if code == -signal.SIGBUS:

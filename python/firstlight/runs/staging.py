@@ -6,7 +6,7 @@ import errno
 import functools
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
@@ -38,6 +38,25 @@ def replace_bytes(file: Path, content: bytes) -> None:
     """Write a file completely or not at all; raises :class:`ResultError` when it cannot be written."""
     with replacing(file) as stream:
         stream.write(content)
+
+
+def replace_texts(folder: Path, texts: Mapping[str, str]) -> None:
+    """Write files of ``folder``, each completely or not at all, and wait once for all of them to lie on the
+    disk; raises :class:`ResultError` when one cannot be written."""
+    parts = {folder / name: folder / leftovers.new_name() for name in texts}
+    try:
+        try:
+            for file, part in parts.items():
+                part.write_text(texts[file.name], encoding="utf-8", errors="backslashreplace", newline="")
+            sync(*parts.values())
+            for file, part in parts.items():
+                part.replace(file)
+            sync(folder)
+        finally:
+            for part in parts.values():
+                part.unlink(missing_ok=True)
+    except OSError as e:
+        raise unwritable(next(iter(parts)), e) from None
 
 
 @contextlib.contextmanager
@@ -157,7 +176,9 @@ def claim(directory: Path, index: str, files: Sequence[str] = ()) -> None:
                 raise ResultError(
                     f"{directory}: holds {min(taken)}, which Firstlight did not write; name a new directory"
                 )
-            replace_text(directory / MARK, f"Results of Firstlight ({index}): they may be written anew.\n")
+            # Another process may be faster. Nothing waits for the disk: the name gets there with the results.
+            with contextlib.suppress(FileExistsError), (directory / MARK).open("x") as mark:
+                mark.write(f"Results of Firstlight ({index}): they may be written anew.\n")
     except OSError as e:
         raise unwritable(directory, e) from None
 

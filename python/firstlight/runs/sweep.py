@@ -21,7 +21,7 @@ from firstlight.runs.grid import Grid
 from firstlight.runs.result import DIGEST, Result, Results, load
 from firstlight.runs.run import directory_of
 from firstlight.runs.shards import Shard, same_build
-from firstlight.runs.staging import claim, replace_text
+from firstlight.runs.staging import claim, replace_texts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -259,13 +259,12 @@ def _store(sweep: Sweep, keys: Sequence[str]) -> None:
         "axes": sweep.axes,
         "points": [{"set": s, "key": key} for s, key in zip(sweep.settings, keys, strict=True)],
     }
-    replace_text(sweep.path / INDEX, json.dumps(index, indent=2) + "\n")
     names = list(dict.fromkeys(name for row in sweep.rows for name in row))
     text = io.StringIO()
     table = csv.DictWriter(text, names, lineterminator="\n")
     table.writeheader()
     table.writerows({name: "" if v != v else v for name, v in row.items()} for row in sweep.rows)
-    replace_text(sweep.path / TABLE, text.getvalue())
+    replace_texts(sweep.path, {INDEX: json.dumps(index, indent=2) + "\n", TABLE: text.getvalue()})
 
 
 def load_sweep(directory: str | Path) -> Sweep:

@@ -28,6 +28,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         hosts: linux.hosts.iter().map(|host| host_plan(spec, linux, host)).collect(),
         ipv6: linux.ipv6,
         modules: linux.modules.clone(),
+        memory: linux.memory.map(Bytes::get),
         writable: linux.writable.clone(),
         parameters: linux.parameters.clone(),
         flows: flows().map(|(index, (flow, report))| flow_plan(spec, linux, index, flow, report)).collect(),

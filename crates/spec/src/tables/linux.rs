@@ -31,6 +31,10 @@ pub struct LinuxTable {
     pub patches: Vec<String>,
     /// Hosts have IPv6 addresses too, `fd00::a00:1` beside 10.0.0.1, for programs; flows keep IPv4.
     pub ipv6: bool,
+    /// Memory of the hosts' kernel, of which the machine gives what they use. Half of it must be free in `/dev/shm`.
+    #[schemars(extend("x-least" = "256MB", "x-most" = "1TB", "x-without" = "1 GiB, 1 MiB more for each host, 128 MiB \
+        for each program and up to 4.25 MiB for each flow"))]
+    pub memory: Option<Bytes>,
     /// Directories of the machine that programs really write to, relative to the experiment's file. They are made if
     /// missing. Files that programs write elsewhere are gone after the run.
     #[schemars(extend("x-type" = "a list of paths", "examples" = [["results/"]], "x-without" = "none"))]
