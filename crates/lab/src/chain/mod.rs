@@ -89,11 +89,10 @@ pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> 
     // When TCP learnt of the end of each of the last bursts, and how many ends it knows.
     let (mut acked, mut known) = (vec![Time::ZERO; window], 0);
     let mut batch = Batch::default();
+    let counts = |number: u64| number / burst >= 2 * window as u64;
     for number in 0..packets {
-        let nth = (number / burst) as usize;
-        let data = path.packet(acked[nth % window]);
-        let counts = nth >= 2 * window;
-        if counts {
+        let data = path.packet(acked[(number / burst) as usize % window]);
+        if counts(number) {
             report.add(&data);
         } else {
             path.second_flow_waits();
@@ -113,7 +112,7 @@ pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> 
             acked[known % window] = exchange.heard;
             known += 1;
         }
-        if counts {
+        if counts(number) {
             report.answer(&last, &exchange, one_way);
         }
     }

@@ -99,7 +99,8 @@ fn a_flow_with_a_queue_of_its_own_waits_for_one_packet_at_most() {
         let config = MeasurementChain { second_flow: Some(queue), ..MeasurementChain::back_to_back(chain) };
         Spread::of(&measurement_chain(&config, PACKETS, 1).second_flow_waits_ns).unwrap()
     });
-    assert!(own.max <= 1_200 && own.max > 1_000, "{own:?}");
+    // 100 us are 83 packets and a third, so that a packet waits for one of three parts of another.
+    assert!(own.max <= 1_200 && own.max > 900, "{own:?}");
     assert!(shared.mean > 50_000.0, "behind bursts of 64 KB, eight of which are a window: {shared:?}");
 }
 
