@@ -52,7 +52,7 @@ pub use overrides::{OverrideValue, Overrides};
 pub use reference::{reference, wrapped};
 pub use schema::schema;
 pub use settings::{KernelVersion, RouteAttributes, SysctlText};
-pub use tables::{CaptureSide, ExperimentName, MeasureTable, Program, Stage, WorkloadTable};
+pub use tables::{CaptureSide, ChainTable, ExperimentName, HostQueue, MeasureTable, Program, Stage, WorkloadTable};
 pub use text_form::Format;
 pub use workload::{ExpandedWorkload, Job, Probe};
 
@@ -63,6 +63,7 @@ use document::Document;
 use expander::Traffic;
 use firstlight_circuits::RackId;
 use firstlight_messages::Messages;
+use firstlight_net::interface::ChainConfig;
 use firstlight_transport::cc::OwnConfig;
 use firstlight_units::{Span, Time};
 use host_directory::HostDirectory;
@@ -93,10 +94,8 @@ pub struct ChainSpec {
     pub name: String,
     /// Seed of every random stream.
     pub seed: u64,
-    /// The stage whose timestamps are taken.
-    pub stage: Stage,
-    /// How many data packets are sent.
-    pub packets: u64,
+    /// The chain.
+    pub chain: ChainTable,
     /// The experiment with all its defaults, as nested tables.
     pub resolved: Json,
     /// The keys to sweep with their values, when that was allowed.
@@ -202,7 +201,11 @@ impl ChainSpec {
         let name = name(experiment.name.as_ref(), &places)?;
         let resolved = resolved::chain(&experiment, &name);
         let ChainExperiment { seed, chain, .. } = experiment;
-        Ok(ChainSpec { name, seed, stage: chain.stage, packets: chain.packets, resolved, sweep })
+        if chain.bus_jitter.is_some() && !matches!(chain.chain(), ChainConfig::Hardware { .. }) {
+            let text = "only the interface's timestamps cross the bus: take a stage \"hardware, ...\", or leave it out";
+            return Err(places.problem("chain.bus_jitter", text).into());
+        }
+        Ok(ChainSpec { name, seed, chain, resolved, sweep })
     }
 }
 

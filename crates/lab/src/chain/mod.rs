@@ -12,13 +12,15 @@
 mod outcome;
 mod path;
 mod report;
+mod second_flow;
 
 pub use outcome::run;
 pub use report::{ChainReport, Spread};
 
 use firstlight_net::interface::{ChainConfig, ClockConfig, StackDelays};
+use firstlight_spec::HostQueue;
 use firstlight_units::{Bytes, Rate, Span, Time};
-use path::ChainPath;
+use path::{ChainPath, Crossing};
 
 /// Two hosts, a link and a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +44,10 @@ pub struct MeasurementChain {
     pub burst: Bytes,
     /// The window, in whole bursts.
     pub window: Bytes,
+    /// The receiving driver joins packets that TCP gets at once, and TCP answers them with one ACK.
+    pub receive_offload: bool,
+    /// Where packets of a second flow wait, if there is one.
+    pub second_flow: Option<HostQueue>,
 }
 
 impl MeasurementChain {
@@ -61,6 +67,8 @@ impl MeasurementChain {
             ack: 68,
             burst: Bytes::new(64 << 10),
             window: Bytes::new(512 << 10),
+            receive_offload: false,
+            second_flow: None,
         }
     }
 }
@@ -78,25 +86,76 @@ pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> 
     // acknowledged with the next burst.
     let window = (config.window.get() / config.burst.get()).max(2) as usize;
     let mut report = ChainReport::default();
-    // When TCP learnt of the end of each of the last bursts.
-    let mut acked = vec![Time::ZERO; window];
+    // When TCP learnt of the end of each of the last bursts, and how many ends it knows.
+    let (mut acked, mut known) = (vec![Time::ZERO; window], 0);
+    let mut batch = Batch::default();
+    let counts = |number: u64| number / burst >= 2 * window as u64;
     for number in 0..packets {
-        let (nth, place) = ((number / burst) as usize, number % burst);
-        let measured = path.packet(acked[nth % window], number % 2 == 1);
-        if let Some(exchange) = &measured.exchange {
-            if place == 0 {
-                acked[(nth + window - 1) % window] = exchange.heard;
-            }
-            if place + 1 == burst {
-                acked[nth % window] = exchange.heard;
-            }
+        let data = path.packet(acked[(number / burst) as usize % window]);
+        if counts(number) {
+            report.add(&data);
+        } else {
+            path.second_flow_waits();
         }
-        if nth >= 2 * window {
-            report.add(&measured);
+        // Without receive offload TCP answers every other packet. With it TCP answers a batch, which is over when the
+        // next packet belongs to another one.
+        let answered = if config.receive_offload {
+            let over = batch.over(&data, burst);
+            batch.add(data, number);
+            over
+        } else {
+            (number % 2 == 1).then(|| Answered { last: data, number, one_way: data.one_way() })
+        };
+        let Some(Answered { last, number, one_way }) = answered else { continue };
+        let exchange = path.answer(last.heard);
+        while (known as u64 + 1) * burst <= number + 1 {
+            acked[known % window] = exchange.heard;
+            known += 1;
+        }
+        if counts(number) {
+            report.answer(&last, &exchange, one_way);
         }
     }
+    report.second_flow_waits_ns = path.second_flow_waits();
     report.busy = path.busy();
     report
+}
+
+/// What an ACK answers.
+struct Answered {
+    last: Crossing,
+    /// The number of the last packet.
+    number: u64,
+    /// The one-way delay that the ACK brings, in nanoseconds.
+    one_way: i64,
+}
+
+/// Packets that TCP gets at once, joined to one by receive offload.
+#[derive(Default)]
+struct Batch {
+    last: Option<(Crossing, u64)>,
+    /// The sum of the one-way delays, in nanoseconds, and of how many packets.
+    sum: i64,
+    packets: u64,
+}
+
+impl Batch {
+    /// The batch, if `next` does not belong to it: TCP gets `next` at another time, or the batch holds `most` packets.
+    fn over(&mut self, next: &Crossing, most: u64) -> Option<Answered> {
+        let (last, number) = self.last?;
+        if next.heard == last.heard && self.packets < most {
+            return None;
+        }
+        let one_way = self.sum / self.packets as i64;
+        *self = Batch::default();
+        Some(Answered { last, number, one_way })
+    }
+
+    fn add(&mut self, data: Crossing, number: u64) {
+        self.last = Some((data, number));
+        self.sum += data.one_way();
+        self.packets += 1;
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a packet goes through from TCP to TCP, and its ACK on the way back.
 
 use super::MeasurementChain;
+use super::report::apart;
+use super::second_flow::SecondFlow;
 use firstlight_net::Serializer;
 use firstlight_net::interface::{ChainConfig, Clock, Stack, Stamper};
 use firstlight_sim::stream;
@@ -12,6 +14,7 @@ struct ChainHost {
     free: Time,
     link: Serializer,
     stamper: Stamper,
+    second_flow: Option<SecondFlow>,
     /// The kernel takes the stamps.
     kernel: bool,
 }
@@ -22,7 +25,14 @@ pub(super) struct Crossing {
     pub(super) sent: u32,
     pub(super) received: u32,
     /// When the receiver's TCP gets it.
-    heard: Time,
+    pub(super) heard: Time,
+}
+
+impl Crossing {
+    /// Its one-way delay by the stamps, in nanoseconds.
+    pub(super) fn one_way(&self) -> i64 {
+        apart(self.received, self.sent)
+    }
 }
 
 /// An ACK has come.
@@ -31,13 +41,6 @@ pub(super) struct Exchange {
     pub(super) ack: Crossing,
     /// When the sender's TCP gets it.
     pub(super) heard: Time,
-}
-
-/// What is known of one packet.
-#[derive(Clone, Copy)]
-pub(super) struct Measured {
-    pub(super) data: Crossing,
-    pub(super) exchange: Option<Exchange>,
 }
 
 /// Both hosts and the link.
@@ -62,6 +65,7 @@ impl ChainHost {
             free: Time::ZERO,
             link,
             stamper: Stamper::new(chain, clock, link, stream(seed, name, "stamps")),
+            second_flow: None,
             kernel,
         }
     }
@@ -69,6 +73,9 @@ impl ChainHost {
     /// Sends a packet that TCP hands over. Returns its stamp and when its last bit has left.
     fn send(&mut self, at: Time, size: u16) -> (u32, Time) {
         let queued = self.stack.send(at);
+        if let Some(second) = &mut self.second_flow {
+            self.free = second.send_before(queued, self.free, self.link.time(size));
+        }
         let starts = queued.max(self.free);
         self.free = starts + self.link.time(size);
         let stamp =
@@ -92,8 +99,9 @@ fn cross(from: &mut ChainHost, to: &mut ChainHost, at: Time, size: u16, delay: S
 
 impl ChainPath {
     pub(super) fn new(config: &MeasurementChain, seed: u64) -> Self {
+        let second_flow = config.second_flow.map(SecondFlow::new);
         ChainPath {
-            sender: ChainHost::new(config, "sender", seed),
+            sender: ChainHost { second_flow, ..ChainHost::new(config, "sender", seed) },
             receiver: ChainHost::new(config, "receiver", seed),
             delay: config.delay,
             packet: config.packet,
@@ -102,16 +110,21 @@ impl ChainPath {
         }
     }
 
-    /// The sender's TCP hands over a data packet, which the receiver answers or not.
-    pub(super) fn packet(&mut self, at: Time, answered: bool) -> Measured {
-        let ChainPath { sender, receiver, .. } = self;
-        let data = cross(sender, receiver, at, self.packet, self.delay);
-        self.sent += sender.link.time(self.packet);
-        let exchange = answered.then(|| {
-            let ack = cross(receiver, sender, data.heard, self.ack, self.delay);
-            Exchange { ack, heard: ack.heard }
-        });
-        Measured { data, exchange }
+    /// The sender's TCP hands over a data packet.
+    pub(super) fn packet(&mut self, at: Time) -> Crossing {
+        self.sent += self.sender.link.time(self.packet);
+        cross(&mut self.sender, &mut self.receiver, at, self.packet, self.delay)
+    }
+
+    /// The receiver's TCP hands over an ACK.
+    pub(super) fn answer(&mut self, at: Time) -> Exchange {
+        let ack = cross(&mut self.receiver, &mut self.sender, at, self.ack, self.delay);
+        Exchange { ack, heard: ack.heard }
+    }
+
+    /// How long packets of the second flow have waited since the last call, in nanoseconds.
+    pub(super) fn second_flow_waits(&mut self) -> Vec<i64> {
+        self.sender.second_flow.as_mut().map(SecondFlow::take_waits).unwrap_or_default()
     }
 
     /// The share of the time in which the sender's link was busy, 0 to 1.

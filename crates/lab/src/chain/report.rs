@@ -1,6 +1,6 @@
 //! Statistics of the timestamps: of the RTT and of the gaps between packets.
 
-use super::path::Measured;
+use super::path::{Crossing, Exchange};
 use crate::quantile::quantile;
 
 /// Series of measurements, in nanoseconds.
@@ -14,28 +14,37 @@ pub struct ChainReport {
     pub tx_gaps_ns: Vec<i64>,
     /// Gaps between the stamps of data packets received one after the other.
     pub rx_gaps_ns: Vec<i64>,
+    /// What each ACK brings: the one-way delay of the packet that it answers, with receive offload the mean of all that
+    /// it answers.
+    pub delivered_ns: Vec<i64>,
+    /// How long each packet of the second flow waited for the link.
+    pub second_flow_waits_ns: Vec<i64>,
     /// The share of the time in which the link carried data, 0 to 1.
     pub busy: f64,
     pub(super) last: Option<(u32, u32)>,
 }
 
 impl ChainReport {
-    pub(super) fn add(&mut self, measured: &Measured) {
-        let (t1, t2) = (measured.data.sent, measured.data.received);
-        self.one_way_ns.push(apart(t2, t1));
+    /// A data packet has crossed.
+    pub(super) fn add(&mut self, data: &Crossing) {
+        let (t1, t2) = (data.sent, data.received);
+        self.one_way_ns.push(data.one_way());
         if let Some((sent, received)) = self.last.replace((t1, t2)) {
             self.tx_gaps_ns.push(apart(t1, sent));
             self.rx_gaps_ns.push(apart(t2, received));
         }
-        if let Some(exchange) = &measured.exchange {
-            let (t3, t4) = (exchange.ack.sent, exchange.ack.received);
-            self.rtt_ns.push(i64::from(t4.wrapping_sub(t1).wrapping_sub(t3.wrapping_sub(t2)) as i32));
-        }
+    }
+
+    /// An ACK answers `data` and brings the one-way delay `delivered`.
+    pub(super) fn answer(&mut self, data: &Crossing, exchange: &Exchange, delivered: i64) {
+        let (t1, t2, t3, t4) = (data.sent, data.received, exchange.ack.sent, exchange.ack.received);
+        self.rtt_ns.push(i64::from(t4.wrapping_sub(t1).wrapping_sub(t3.wrapping_sub(t2)) as i32));
+        self.delivered_ns.push(delivered);
     }
 }
 
 /// The difference of two stamps that are less than 2^31 ns apart.
-fn apart(later: u32, earlier: u32) -> i64 {
+pub(super) fn apart(later: u32, earlier: u32) -> i64 {
     i64::from(later.wrapping_sub(earlier) as i32)
 }
 

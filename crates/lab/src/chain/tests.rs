@@ -76,6 +76,35 @@ fn calibrated_gaps_are_those_that_the_link_allows() {
 }
 
 #[test]
+fn receive_offload_answers_batches_with_the_mean_of_their_delays() {
+    let with = |receive_offload, chain| {
+        let config = MeasurementChain { receive_offload, ..MeasurementChain::back_to_back(chain) };
+        measurement_chain(&config, PACKETS, 1)
+    };
+    let [alone, joined] = [false, true].map(|offload| with(offload, ChainConfig::software(Remedies::BUCKET)));
+    let deviation = |report: &ChainReport| Spread::of(&report.delivered_ns).unwrap().deviation;
+    assert_eq!(alone.delivered_ns.len(), alone.one_way_ns.len() / 2, "an ACK for every other packet");
+    assert!(joined.delivered_ns.len() < alone.delivered_ns.len() / 5, "a stack's wait is 40 us, 33 packets");
+    assert!(deviation(&joined) < 0.6 * deviation(&alone), "{} {}", deviation(&joined), deviation(&alone));
+    // Stacks that take no time make batches of one packet each: the mean is the packet's own.
+    let config = MeasurementChain { receive_offload: true, ..still(ChainConfig::Ideal) };
+    let report = measurement_chain(&config, PACKETS, 1);
+    assert_eq!(report.delivered_ns, report.one_way_ns[..report.one_way_ns.len() - 1]);
+}
+
+#[test]
+fn a_flow_with_a_queue_of_its_own_waits_for_one_packet_at_most() {
+    let [shared, own] = [HostQueue::Shared, HostQueue::PerFlow].map(|queue| {
+        let chain = ChainConfig::software(Remedies::ALL);
+        let config = MeasurementChain { second_flow: Some(queue), ..MeasurementChain::back_to_back(chain) };
+        Spread::of(&measurement_chain(&config, PACKETS, 1).second_flow_waits_ns).unwrap()
+    });
+    // 100 us are 83 packets and a third, so that a packet waits for one of three parts of another.
+    assert!(own.max <= 1_200 && own.max > 900, "{own:?}");
+    assert!(shared.mean > 50_000.0, "behind bursts of 64 KB, eight of which are a window: {shared:?}");
+}
+
+#[test]
 fn a_seed_gives_the_same_series_again() {
     let run = |seed| {
         let config = MeasurementChain::back_to_back(ChainConfig::software(Remedies::ALL));

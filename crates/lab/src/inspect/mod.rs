@@ -22,8 +22,8 @@ pub fn inspect_request(request: &Request) -> Json {
         Request::Chain(chain) => json!({
             "name": chain.name,
             "seed": chain.seed,
-            "stage": chain.stage,
-            "packets": chain.packets,
+            "stage": chain.chain.stage,
+            "packets": chain.chain.packets,
             "hosts": "2, back to back at 10 Gb/s",
             "inputs": {},
             "spec": chain.resolved,

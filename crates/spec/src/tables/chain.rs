@@ -1,6 +1,7 @@
 //! `[chain]`: DX's experiment on its measurement chain (Lee et al., USENIX ATC'15, section 5.1, Figs. 6 to 8).
 
-use firstlight_net::interface::{ChainConfig, Remedies, StackDelays};
+use firstlight_net::interface::{ChainConfig, DmaConfig, Remedies, StackDelays};
+use firstlight_units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,40 @@ pub struct ChainTable {
     #[serde(default = "packets")]
     #[schemars(range(min = 2000, max = 10_000_000), extend("x-of" = "packets"))]
     pub packets: u64,
+    /// Mean of what a packet's DMA takes longer than the shortest one; exponential.
+    #[schemars(extend("x-without" = "40 ns, that of a Xeon E5"))]
+    pub bus_jitter: Option<Span>,
+    /// The receiving driver joins the packets that TCP gets at once (LRO). TCP answers them with one ACK, which brings
+    /// the mean of their one-way delays.
+    #[serde(default)]
+    pub receive_offload: bool,
+    /// Single packets of a second flow, one each 100 us, leave the sending host too. This is the queue in which they
+    /// wait for the link.
+    #[schemars(extend("x-without" = "no second flow"))]
+    pub second_flow: Option<HostQueue>,
+}
+
+/// How the flows of a host wait for its link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HostQueue {
+    /// All flows in one queue, in the order of their packets.
+    Shared,
+    /// Each flow in a queue of its own; the flows take turns.
+    PerFlow,
+}
+
+impl ChainTable {
+    /// How the timestamps are taken.
+    pub fn chain(&self) -> ChainConfig {
+        match self.stage.chain() {
+            ChainConfig::Hardware { poll, dma, remedies } => {
+                let dma = DmaConfig { jitter: self.bus_jitter.unwrap_or(dma.jitter), ..dma };
+                ChainConfig::Hardware { poll, dma, remedies }
+            }
+            other => other,
+        }
+    }
 }
 
 fn packets() -> u64 {

@@ -26,7 +26,7 @@ mod tcp;
 mod voq;
 
 pub use adapter::AdapterTable;
-pub use chain::{ChainTable, Stage};
+pub use chain::{ChainTable, HostQueue, Stage};
 pub use control::ControlTable;
 pub use cpu::{CpuProfile, CpuTable};
 pub use experiment_name::ExperimentName;
