@@ -265,11 +265,10 @@ impl<K: KernelCalls + Send> Session<K> {
         } else {
             flow_state::set_receiver(state, &info);
         }
-        let state = *state;
         if when == ReportTime::WarmupEnd
             && let Some(warm) = self.driver.warm_mut()
         {
-            warm[index].set_state(&state);
+            warm[index].state = *state;
         }
         Ok(())
     }
