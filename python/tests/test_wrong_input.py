@@ -7,6 +7,7 @@ import firstlight as fl
 import pytest
 from conftest import SMALL, Command
 
+
 @pytest.mark.parametrize(
     ("old", "new", "named"),
     [
