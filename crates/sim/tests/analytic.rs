@@ -3,8 +3,7 @@
 mod harness;
 
 use firstlight_circuits::{Day, Matching, RackId, Week};
-use firstlight_net::pfc::PfcConfig;
-use firstlight_net::{Band, Drops, Ecn, HostId, Packet, PhantomConfig, RedConfig, TcpFlags};
+use firstlight_net::{Band, Drops, Ecn, HostId, Packet, RedConfig, TcpFlags};
 use firstlight_sim::{BuildError, Fabric, FabricTables, HybridConfig, PairReport, PortKind, Resize, VoqConfig};
 use firstlight_units::{Bytes, Rate, Span, Time};
 use harness::*;

@@ -265,10 +265,11 @@ impl<K: KernelCalls + Send> Session<K> {
         } else {
             flow_state::set_receiver(state, &info);
         }
+        let state = *state;
         if when == ReportTime::WarmupEnd
             && let Some(warm) = self.driver.warm_mut()
         {
-            warm[index].state = *state;
+            warm[index].state = state;
         }
         Ok(())
     }
