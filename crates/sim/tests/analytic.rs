@@ -48,7 +48,6 @@ fn a_lone_packet_by_each_network() {
     slow.links.receive_rate = Rate::from_gbps(10);
     assert_eq!(lone(&slow, us(1000)), us(1000) + by_packet - ns(HOST) + ns(PACKET), "the last link alone is slower");
     let mut line = paper(1);
-    line.racks = 2;
     line.packet.switched = false;
     line.week = Week::strobe(2, us(180), us(4620)).unwrap();
     assert_eq!(lone(&line, Span::ZERO), us(4620) + ns(CIRCUIT + 30_000 + HOST), "the night before its day");
@@ -57,7 +56,6 @@ fn a_lone_packet_by_each_network() {
 #[test]
 fn a_line_without_a_switch_is_one_hop() {
     let mut line = paper(1);
-    line.racks = 2;
     line.packet.switched = false;
     let both = Matching::new(2, &[(RackId(0), RackId(1)), (RackId(1), RackId(0))]).unwrap();
     let phase = |matching| Day { night: Span::ZERO, day: us(100), matching };
