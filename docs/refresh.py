@@ -30,7 +30,7 @@ from firstlight.errors import FirstlightError
 from firstlight.pages import folding, prose, verdicts
 from firstlight.pages.folding import folded
 from firstlight.pages.kept import Kept
-from firstlight.pages.lines import columns_of, grid, lines_of
+from firstlight.pages.lines import Line, by_metric, columns_of, filled, grid, lines_of
 from firstlight.runs.run import HOSTS, Hosts
 from nbclient import NotebookClient
 
@@ -124,19 +124,25 @@ def measured(outcome: Outcome, kept: Kept = NOTHING) -> str:
     """A reproduction's summary and table as Markdown."""
     claim, found = outcome.claim, [kept.beside(row) for row in rows(outcome)]
     agree = [*kept.agreements, *(f"- {agreement}" for agreement in agreements(outcome, found))]
-    lines = [*folded(f"{how(outcome, before=kept.version)}:"), ""]
-    lines += [line for agreement in agree for line in folded(agreement, "  ")]
+    lines = folded(f"{how(outcome, before=kept.version)}:")
+    lines += [line for agreement in ["", *agree] * bool(agree) for line in folded(agreement, "  ") or [""]]
     if claim.options.table == "curves":
-        return "\n".join([*lines, "", *(curves_of(outcome, measure, kept) for measure in claim.measures)])
-    table = kept.joined("", [tuple(columns_of(claim)), *lines_of(claim, found)])
-    return "\n".join([*lines, "", *folding.table(table, 3), ""])
+        tables = {title_of_measure(measure): grid(outcome, measure) for measure in claim.measures}
+    else:
+        tables = by_metric(columns_of(claim), lines_of(claim, found))
+    lines += [line for title, table in kept.joined(tables).items() for line in ["", *titled(title, table)]]
+    return "\n".join([*lines, ""])
 
 
-def curves_of(outcome: Outcome, measure: Measure, kept: Kept) -> str:
-    """A measure of every curve as Markdown."""
+def title_of_measure(measure: Measure) -> str:
+    """The title of a table that has a measure of every curve."""
     unit = f" ({measure.unit})" if measure.unit else ""
-    title = f"{measure.label[0].upper()}{measure.label[1:]}{unit}:"
-    return "\n".join([title, "", *folding.table(kept.joined(title, grid(outcome, measure)), 1), "", ""])
+    return f"{measure.label[0].upper()}{measure.label[1:]}{unit}"
+
+
+def titled(title: str, table: Sequence[Line]) -> list[str]:
+    """A table of one metric as Markdown, below its title."""
+    return [*folded(f"{title}:"), "", *folding.table(filled(table), 1)]
 
 
 def refresh_pages(outcomes: Sequence[Outcome]) -> None:
@@ -157,7 +163,9 @@ def table_of(match: re.Match[str], known: Mapping[str, Outcome]) -> str:
     outcome = known[match[2]]
     measure = next(m for m in outcome.claim.measures if m.metric == match[3])
     kept = Kept("" if "linux" in outcome.hosts else match[0].removeprefix(match[1]))
-    return match[1] + curves_of(outcome, measure, kept) + match[4]
+    title = title_of_measure(measure)
+    table = kept.joined({title: grid(outcome, measure)})[title]
+    return "\n".join([match[1].rstrip(), *titled(title, table), match[4]])
 
 
 def refresh_claims(results: Path) -> None:

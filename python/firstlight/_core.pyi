@@ -29,6 +29,9 @@ def version() -> str:
 def schema() -> str:
     """The JSON Schema of an experiment."""
 
+def read_input(file: str) -> bytes:
+    """The content of a file that an experiment names: read once, until it changes."""
+
 class Window:
     """The congestion window of a connection, in packets."""
 

@@ -139,7 +139,7 @@ class Experiment:
     def inputs(self) -> dict[str, str]:
         """The files that the experiment names (networks, flow sizes, flow lists), each with a hash of its
         content (32 hex digits)."""
-        return {name: hash_of(Path(path).read_bytes()) for name, path in self.read.inputs.items()}
+        return {name: hash_of(_core.read_input(path)) for name, path in self.read.inputs.items()}
 
     def inspect(self) -> dict[str, Any]:
         """The network and traffic that would be built; nothing is run."""

@@ -45,21 +45,14 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            b"1\n0 1 3 100 1000 0\n1 2 3 100 1000 0\n",
-            "f:1:1: workload.0.file: 1 flows are announced, and 2 follow",
-        ),
-        (b"1\n0 0 3 100 1000 0\n", "f:2:3: workload.0.file: host 0 sends to itself"),
         (b"1\n0 1 3 100 1000 nan\n", "f:2:16: workload.0.file: expected its start in seconds, found 'nan'"),
         (b"1\n0 1 3 100 1000 1e400\n", "found '1e400'"),
         (b"1\n0 1 3 100 99999999999999999999999 0\n", "write a whole number from 1 to"),
-        (b"1000000000000000000\n", "write a whole number from 0 to 1073741824"),
         (b"1\n\xd9\xa0 1 3 100 10 0\n", "write a whole number from 0 to 7"),  # a digit that is not ASCII
         (b"\0" * 5000, r"found '\u{0}\u{0}"),
         (b"\x1f\x8b\x08\0garbage\xff", "cannot read f: invalid utf-8"),
         (b"PK\x03\x04\0\0\0\0", "expected how many flows follow"),
         (b"1 " * 500_000, "f:1:3: workload.0.file: '1' is one word too many"),
-        (b"", "f:1:1: workload.0.file: it is empty"),
     ],
 )
 def test_wrong_flow_lists(place: Path, content: bytes, message: str) -> None:
@@ -102,10 +95,8 @@ def test_files_that_are_none(place: Path, make: Callable[[Path], None], message:
         ),
         (f"x = {'[' * 20_000}{']' * 20_000}\n", "this is not TOML"),
         (SHORT.replace('"1ms"', '"1e400ms"'), "duration: 'e400ms' is not a unit of time"),
-        (SHORT.replace('"1ms"', "2020-01-01"), "duration: expected a time, found the date 2020-01-01"),
         (SHORT.replace('"10kB"', '"18446744073709551615B"'), "is out of range"),
         (SHORT.replace("hosts = 8", "hosts = 1000000000"), "out of range"),
-        (SHORT.replace("hosts = 8", "hosts = 8.0"), "a whole number of hosts, found the number 8.0"),
         (SHORT.replace('"10Gbps"', '"1bps"'), "takes longer than 1s"),
     ],
 )

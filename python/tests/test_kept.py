@@ -2,7 +2,7 @@
 
 from firstlight.claims.rows import Row
 from firstlight.pages.kept import Kept
-from firstlight.pages.lines import SCALE_COLUMNS, scale_lines
+from firstlight.pages.lines import SCALE_COLUMNS, by_metric, filled, scale_lines
 
 SCALES = """\
 `firstlight reproduce x --quick --hosts linux`, version simulated hosts 2.0, Linux hosts 1.0 and 1.1:
@@ -10,21 +10,36 @@ SCALES = """\
 - Etalon Fig. 9, Linux hosts, scale 20, against paper: mean absolute difference utilization 3.1 points
 - Etalon Fig. 9, simulated hosts, scale 20, against paper: mean absolute difference utilization 2.9 points
 
-| figure | point | metric | paper | Linux x20 | diff | simulated x20 | diff | Linux x1 | simulated x1 | diff |
-|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
-| 9a | 0 us | utilization (%) | 49.2 | 48.0 | -1.20 | 48.3 | -0.90 | 46.7 | 46.6 | -0.10 |
-| 9a | 300 us | utilization (%) | 60.3 | - | - | 63.3 | +3.00 | - | 62.7 | - |
+9a: utilization (%):
+
+| point | paper | Linux x20 | diff | simulated x20 | diff | Linux x1 | simulated x1 | diff |
+|---|--:|--:|--:|--:|--:|--:|--:|--:|
+| 0 us | 49.2 | 48.0 | -1.20 | 48.3 | -0.90 | 46.7 | 46.6 | -0.10 |
+| 300 us | 60.3 | - | - | 63.3 | +3.00 | - | 62.7 | - |
 """
 NUMBERS = """\
 `firstlight reproduce x --quick --hosts linux`, version 1.0:
 
-| figure | point | metric | paper | ours | 95 % | diff | diff % |
-|---|---|---|--:|--:|--:|--:|--:|
-| HDFS | A | p99 (us) | - | 10.0 | - | - | - |
-| HDFS | Linux, A | p99 (us) | - | 11.0 | - | - | - |
-| HDFS | Linux, B | p99 (us) | - | 12.0 | - | - | - |
-| HDFS | B | p99 (us) | - | 13.0 | - | - | - |
-| HDFS | A / B, Linux | p99, ratio (x) | 9.00 | 4.00 | - | - | - |
+HDFS: p99 (us):
+
+| point | ours |
+|---|--:|
+| A | 10.0 |
+| Linux, A | 11.0 |
+| Linux, B | 12.0 |
+| B | 13.0 |
+
+HDFS: p99, ratio (x):
+
+| point | paper | ours |
+|---|--:|--:|
+| A / B, Linux | 9.00 | 4.00 |
+
+HDFS: jobs:
+
+| point | ours |
+|---|--:|
+| A | 5 |
 """
 GRID = """\
 `firstlight reproduce x --quick --hosts linux`, version 1.0:
@@ -63,20 +78,22 @@ def test_columns_of_linux_hosts_are_kept_beside_new_numbers() -> None:
 
 def test_lines_of_linux_hosts_are_kept_where_they_stood() -> None:
     kept = Kept(NUMBERS)
-    head = ("figure", "point", "metric", "paper", "ours", "95 %", "diff", "diff %")
+    columns = ("figure", "point", "metric", "paper", "ours", "95 %", "diff", "diff %")
     new = [("HDFS", p, "p99 (us)", "-", n, "-", "-", "-") for p, n in (("A", "7.00"), ("C", "8.00"))]
-    lines = [head, *new]
-    joined = kept.joined("", lines)
-    assert [(line[1], line[4]) for line in joined[1:]] == [
+    tables = by_metric(columns, new)
+    joined = kept.joined(tables)
+    assert list(joined) == ["HDFS: p99 (us)", "HDFS: p99, ratio (x)"], "that of Linux hosts alone stays"
+    assert filled(joined["HDFS: p99 (us)"]) == [
+        ("point", "ours"),
         ("A", "7.00"),
         ("Linux, A", "11.0"),
         ("Linux, B", "12.0"),
-        ("A / B, Linux", "4.00"),
         ("C", "8.00"),
     ], "B, which is no longer run, is gone"
-    fewer = [("figure", "point", "metric", "ours"), ("HDFS", "A", "p99 (us)", "7.00")]
-    assert kept.joined("", fewer) == fewer, "other columns"
-    assert Kept("").joined("", lines) == lines
+    assert joined["HDFS: p99, ratio (x)"][1] == ("A / B, Linux", "9.00", "4.00")
+    other = {"HDFS: p99 (us)": [("point", "mean"), ("A", "7.00")]}
+    assert kept.joined(other)["HDFS: p99 (us)"] == other["HDFS: p99 (us)"], "other columns"
+    assert Kept("").joined(tables) == tables
     assert Kept("").version == ""
     assert Kept(NUMBERS.replace(" --hosts linux", "")).version == ""
 
@@ -84,7 +101,8 @@ def test_lines_of_linux_hosts_are_kept_where_they_stood() -> None:
 def test_each_table_by_curve_keeps_its_own_lines() -> None:
     kept = Kept(GRID)
     new = [("tcp", "Base", "PFC"), ("reno", "1.00", "2.00")]
-    assert kept.joined("Mean wait (us):", new) == [*new, ("reno, Linux", "13.4", "5.00")]
+    joined = kept.joined({title: new for title in ("Mean wait (us)", "Largest wait (us)", "Another (us)")})
+    assert joined["Mean wait (us)"] == [*new, ("reno, Linux", "13.4", "5.00")]
     # The line that it followed is the head.
-    assert kept.joined("Largest wait (us):", new)[1] == ("reno, Linux", "99.0", "98.0")
-    assert kept.joined("Another (us):", new) == new
+    assert joined["Largest wait (us)"][1] == ("reno, Linux", "99.0", "98.0")
+    assert joined["Another (us)"] == new

@@ -7,28 +7,14 @@ import firstlight as fl
 import pytest
 from conftest import SMALL, Command
 
-WRONG_FILES = [
-    ("unknown key", "rate = ", "rat = ", "hosts.rat"),
-    ("unknown table", "[circuit]", "[circit]", "circit"),
-    ("wrong unit", '"180us"', '"180Gbps"', "schedule.day"),
-    ("no unit", '"180us"', "180", "schedule.day"),
-    ("wrong type", "racks = 3", 'racks = "three"', "fabric.racks"),
-    ("no host", "hosts_per_rack = 4", "hosts_per_rack = 0", "hosts_per_rack"),
-    ("zero rate", '"80Gbps"', '"0Gbps"', "circuit.rate"),
-    ("day shorter than a packet", '"180us"', '"100ns"', "day"),
-    ("advance without large", "small = 16", 'small = 16\nadvance = "10us"', "voq"),
-    ("advance longer than the week", "small = 16", 'small = 16\nlarge = 50\nadvance = "1s"', "advance"),
-    ("key without effect", "[measure]", "[dctcp]\n\n[measure]", "dctcp"),
-    ("warm-up longer than the run", '"4800us"', '"48ms"', "warmup"),
-    ("unknown controller", '"cubic"', '"qubic"', "cubic"),
-    ("unknown end", 'to = "rack1"', 'to = "rack9"', "rack9"),
-    ("not TOML", "[voq]", "[voq", "small.toml"),
-    ("sweep given to run", "[measure]", '[sweep]\n"voq.small" = [4, 8]\n\n[measure]', "sweep"),
-]
-
 
 @pytest.mark.parametrize(
-    ("old", "new", "named"), [w[1:] for w in WRONG_FILES], ids=[w[0] for w in WRONG_FILES]
+    ("old", "new", "named"),
+    [
+        ("rate = ", "rat = ", "hosts.rat"),
+        ("[voq]", "[voq", "small.toml"),
+        ("[measure]", '[sweep]\n"voq.small" = [4, 8]\n\n[measure]', "sweep"),
+    ],
 )
 def test_a_wrong_file_stops_before_the_run(
     small: Path, command: Command, old: str, new: str, named: str

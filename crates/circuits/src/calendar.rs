@@ -77,6 +77,9 @@ pub struct Calendar {
 impl Calendar {
     /// The calendar of `week`, repeated for ever, with VOQs enlarged `enlarge` and marks begun `mark` before a day
     /// (`None`: never). VOQs shrink when the day ends.
+    ///
+    /// # Panics
+    /// When an operation would be more than a week away from its day; so does [`Calendar::shrinking`].
     pub fn new(week: Week, enlarge: Option<Span>, mark: Option<Span>) -> Self {
         let cursor = |action, distance| Cursor { action, distance, week: 0, day: 0 };
         let mut cursors =
@@ -85,7 +88,7 @@ impl Calendar {
         cursors.extend(enlarge.map(|_| cursor(Action::Shrink, Span::ZERO)));
         cursors.extend(mark.map(|advance| cursor(Action::Mark, advance)));
         let weeks = VecDeque::from([Planned::new(week, Time::ZERO, Time::ZERO)]);
-        Calendar { weeks, first: 0, cursors, repeats: true }
+        Calendar { weeks, first: 0, cursors, repeats: true }.within_a_week()
     }
 
     /// The calendar of weeks that are planned one by one: first `week`, then the weeks that [`Calendar::plan`] adds.
@@ -98,6 +101,15 @@ impl Calendar {
     pub fn shrinking(mut self, linger: Span) -> Self {
         for cursor in self.cursors.iter_mut().filter(|cursor| cursor.action == Action::Shrink) {
             cursor.distance = linger;
+        }
+        self.within_a_week()
+    }
+
+    /// This calendar. A cursor holds all weeks from the present one to its own, which must be few.
+    fn within_a_week(self) -> Self {
+        let week = self.last().week.length();
+        for Cursor { action, distance, .. } in &self.cursors {
+            assert!(*distance <= week, "{action:?} is {distance} from its day, more than the week of {week}");
         }
         self
     }

@@ -5,7 +5,8 @@
 //! control loop knows of bytes before any of them arrives. The packets show what the library cannot know: where a
 //! connection's sequence numbers begin (SYN) and end (FIN), and that the connection is over (RST).
 
-use crate::error::{Context, Error};
+use crate::error::Error;
+use firstlight_linux::Context;
 use memmap2::{MmapMut, MmapOptions};
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;

@@ -1,7 +1,7 @@
 //! Why a run in dilated time is not possible, or ended.
 
+use firstlight_linux::Failure;
 use firstlight_uml::SessionError;
-use std::io;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -10,13 +10,8 @@ pub enum Error {
     #[error(transparent)]
     Run(#[from] SessionError),
     /// The system refused an operation.
-    #[error("{what}: {source}")]
-    System {
-        /// The operation that failed.
-        what: String,
-        /// The system's answer.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    System(#[from] Failure),
     /// The machine lacks something that the run needs.
     #[error("{0}")]
     Machine(String),
@@ -26,16 +21,4 @@ pub enum Error {
     /// A signal ended the run.
     #[error("the run was ended by a signal")]
     Signal,
-}
-
-/// Adds to an error of the system the operation that it refused.
-pub trait Context<T> {
-    /// `what` begins the sentence; the system's answer ends it.
-    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error>;
-}
-
-impl<T, E: Into<io::Error>> Context<T> for Result<T, E> {
-    fn context(self, what: impl FnOnce() -> String) -> Result<T, Error> {
-        self.map_err(|error| Error::System { what: what(), source: error.into() })
-    }
 }

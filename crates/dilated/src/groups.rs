@@ -3,7 +3,8 @@
 //! Version 1 has a hierarchy of its own for processors, version 2 one for all; either will do. A run's groups lie in a
 //! group named after the engine's process. They are removed with the run, or by the next one.
 
-use crate::error::{Context, Error};
+use crate::error::Error;
+use firstlight_linux::Context;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};

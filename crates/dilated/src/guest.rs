@@ -4,7 +4,8 @@
 //! that it started. The program ends with this process. Network namespaces and devices have no name outside and go with
 //! it.
 
-use crate::error::{Context, Error};
+use crate::error::Error;
+use firstlight_linux::Context;
 use firstlight_uml::RunDirectory;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
@@ -39,7 +40,7 @@ pub fn enter_namespaces() -> Result<(), Error> {
         map("uid_map", format!("0 {user} 1"))?;
         map("gid_map", format!("0 {group} 1"))?;
     }
-    unshare(CloneFlags::CLONE_NEWNET).context(|| "cannot make a network namespace".into())
+    Ok(unshare(CloneFlags::CLONE_NEWNET).context(|| "cannot make a network namespace".into())?)
 }
 
 /// The running program, and the way to it.

@@ -4,12 +4,13 @@
 //! of the receiving host. Checksums are left to the interface on both sides, so that none is computed.
 
 use crate::clock;
-use crate::error::{Context, Error};
+use crate::error::Error;
 use crate::fidelity::{FidelityMeter, Late};
 use crate::machines::{MachineMessage, Machines};
 use crate::marks;
 use crate::processors::Watches;
 use firstlight_lab::Fidelity;
+use firstlight_linux::Context;
 use firstlight_uml::{CE, Cookie, ECE, KernelCalls};
 use nix::sys::uio::{readv, writev};
 use std::io::{IoSlice, IoSliceMut};

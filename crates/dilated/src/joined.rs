@@ -4,7 +4,7 @@
 //! handed to a host at once, and their lateness is measured.
 
 use crate::clock;
-use crate::error::{Context, Error};
+use crate::error::Error;
 use crate::fidelity::Late;
 use crate::groups::Groups;
 use crate::guest::{self, Guest};
@@ -13,7 +13,7 @@ use crate::machines::{BEGINNING, SILENCE, make_room};
 use crate::peer::{EngineState, JoinedMeasurements, JoinedState, PacketFrom, Peer, Received};
 use crate::processors::{self, ProcessorShares};
 use crate::seal::{LONGEST, Opener, Sealer};
-use firstlight_linux::{DILATION, DilatedHost, Dilation, GuestMessage};
+use firstlight_linux::{Context, DILATION, DilatedHost, Dilation, GuestMessage};
 use firstlight_uml::{KernelCalls, RunDirectory, SessionError};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;

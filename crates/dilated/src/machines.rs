@@ -1,10 +1,11 @@
 //! The machines that have joined a run, as the engine sees them.
 
 use crate::clock;
-use crate::error::{Context, Error};
+use crate::error::Error;
 use crate::fidelity::{FidelityMeter, Late};
 use crate::peer::{EngineState, JoinedState, PacketFrom, Peer, Received};
 use crate::seal::{CODE, LONGEST, Opener, Sealer};
+use firstlight_linux::Context;
 use firstlight_uml::RunDirectory;
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::{Deserialize, Serialize};
@@ -302,7 +303,7 @@ impl Machines {
         let rows: Vec<MachineReport> = self.members.iter().map(report).collect();
         let path = directory.path(REPORT);
         let text = serde_json::to_string(&rows).expect("JSON can represent it");
-        fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
+        Ok(fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?)
     }
 }
 

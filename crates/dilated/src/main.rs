@@ -24,9 +24,9 @@ mod seal;
 mod settings;
 
 use adu::Adu;
-use error::{Context, Error};
+use error::Error;
 use firstlight_lab::fidelity::bound;
-use firstlight_linux::{DILATION, DilatedHost, Dilation, HostPlan};
+use firstlight_linux::{Context, DILATION, DilatedHost, Dilation, HostPlan};
 use firstlight_net::HostId;
 use firstlight_uml::{RunDirectory, Session};
 use groups::Groups;
@@ -111,7 +111,7 @@ fn catch_signals() -> Result<SignalFd, Error> {
     let what = || "cannot wait for signals".into();
     let ends = SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]);
     ends.thread_block().context(what)?;
-    SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context(what)
+    Ok(SignalFd::with_flags(&ends, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK).context(what)?)
 }
 
 /// Bytes that the link of a host takes in a second of the machine's time.
@@ -148,5 +148,5 @@ fn dilation(
 fn write(directory: &RunDirectory, dilation: &Dilation) -> Result<(), Error> {
     let path = directory.path(DILATION);
     let text = serde_json::to_string(dilation).expect("JSON can represent it");
-    fs::write(&path, text).context(|| format!("cannot write {}", path.display()))
+    Ok(fs::write(&path, text).context(|| format!("cannot write {}", path.display()))?)
 }

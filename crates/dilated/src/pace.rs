@@ -6,10 +6,10 @@
 
 use crate::adu::{Adu, Listener};
 use crate::clock;
-use crate::error::{Context, Error};
+use crate::error::Error;
 use crate::guest::Guest;
 use crate::interfaces::{FromMachine, HostInterfaces, Taken};
-use firstlight_linux::GuestMessage;
+use firstlight_linux::{Context, GuestMessage};
 use firstlight_uml::{KernelCalls, RunDirectory, Session};
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::signalfd::SignalFd;

@@ -1,8 +1,9 @@
 //! Processors: one for the engine, the others for the hosts.
 
 use crate::clock;
-use crate::error::{Context, Error};
+use crate::error::Error;
 use crate::fidelity::Late;
+use firstlight_linux::Context;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::fs::{self, File};
@@ -48,7 +49,7 @@ impl ProcessorShares {
 pub fn stay_on(processor: usize) -> Result<(), Error> {
     let mut set = CpuSet::new();
     let chosen = set.set(processor).and_then(|()| sched_setaffinity(Pid::from_raw(0), &set));
-    chosen.context(|| format!("cannot stay on processor {processor}"))
+    Ok(chosen.context(|| format!("cannot stay on processor {processor}"))?)
 }
 
 /// Lets the calling thread go before all ordinary programs, where the system permits it.

@@ -6,6 +6,7 @@
 //! engine: the guest program links it too.
 
 mod dilation;
+mod failure;
 mod frames;
 mod guest_message;
 mod metric;
@@ -14,6 +15,7 @@ mod processors;
 mod tcp_info;
 
 pub use dilation::{DILATION, DilatedHost, Dilation};
+pub use failure::{Context, Failure};
 pub use frames::Frames;
 pub use guest_message::{GuestMessage, MalformedMessage, ReportTime};
 pub use metric::Metric;

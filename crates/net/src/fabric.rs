@@ -103,6 +103,8 @@ pub struct SwitchConfig {
     pub buffer: Option<SharedBufferConfig>,
     /// PFC: links can be paused, those of hosts too, and switches have an account of each; `None` for lossy links.
     pub pfc: Option<PfcConfig>,
+    /// The features that further tables of the experiment turn on.
+    pub tables: FabricTables,
 }
 
 impl SwitchConfig {
@@ -145,8 +147,6 @@ pub struct GraphConfig {
 /// Racks of hosts behind ToR switches, joined by a packet network and by a circuit switch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HybridConfig {
-    /// How many racks there are.
-    pub racks: usize,
     /// Hosts in each rack: host h of rack r is `HostId(r * hosts_per_rack + h)`.
     pub hosts_per_rack: usize,
     /// The hosts' links. The ToR's queues towards its hosts are unlimited.
@@ -157,7 +157,7 @@ pub struct HybridConfig {
     pub packet: PacketConfig,
     /// The circuit switch.
     pub circuit: CircuitConfig,
-    /// The schedule of the circuit switch; with `control` only that of the first week.
+    /// The schedule of the circuit switch, which joins all racks; with `control` only that of the first week.
     pub week: Week,
     /// The control loop that makes the schedules of all later weeks, each as long as the first; `None` to repeat the
     /// first.
@@ -172,26 +172,27 @@ pub struct HybridConfig {
     /// Notices of circuits to the hosts, instead of marks; `None` for none. Not with `control`.
     pub notices: Option<NoticeConfig>,
     /// The features that further tables of the experiment turn on.
-    pub tables: HybridTables,
+    pub tables: FabricTables,
     /// Stretches the fabric's times against the engine's clock; 1 for none.
     pub time_scale: u32,
     /// Seeds the fabric's random streams (loss).
     pub seed: u64,
 }
 
-/// Tables of the experiment that turn on something in a hybrid fabric; `None` for off.
+/// Tables of the experiment that turn on something in the switches; `None` for off. `x-when` is the kind of fabric in
+/// which a table has an effect.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
 #[expect(missing_docs, reason = "the type of a table says what the table is")]
-pub struct HybridTables {
+pub struct FabricTables {
     #[cfg_attr(feature = "spec", schemars(extend("x-when" = "hybrid fabric")))]
     pub segregation: Option<SegregationConfig>,
 }
 
-impl HybridTables {
+impl FabricTables {
     /// Tables that turn on segregated routing alone, with elephants of more than this payload.
     pub fn segregated(elephant: Bytes) -> Self {
-        HybridTables { segregation: Some(SegregationConfig { elephant }) }
+        FabricTables { segregation: Some(SegregationConfig { elephant }) }
     }
 }
 
@@ -304,6 +305,16 @@ impl DemandSource {
 }
 
 impl HybridConfig {
+    /// How many racks there are: as many as the circuit switch joins.
+    pub fn racks(&self) -> usize {
+        self.week.racks()
+    }
+
+    /// How many hosts there are.
+    pub fn hosts(&self) -> usize {
+        self.racks() * self.hosts_per_rack
+    }
+
     /// The frame that each schedule of the control loop must fit in.
     pub fn frame(&self, control: &ControlConfig) -> Frame {
         Frame {

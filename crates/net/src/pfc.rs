@@ -1,28 +1,30 @@
 //! Lossless Ethernet: when a link is paused, and how much buffer that takes.
 //!
-//! Priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch counts for each link
-//! that comes in, and each priority, the bytes that it holds from there. Above XOFF it pauses the sender; at XON or
-//! below the sender resumes.
+//! The model covers priority flow control (IEEE 802.1Qbb, now 802.1Q clause 36) and the PAUSE of 802.3x. A switch has
+//! an account for each incoming link and each priority: the bytes that it holds from there. When the account exceeds
+//! XOFF, the switch pauses the sender; when it has fallen to XON, the sender resumes.
 //!
-//! **Headroom** is the bytes that can arrive from the moment at which the account exceeds XOFF. The terms are those of
-//! 802.1Qbb, annex O: the frame in service before the pause frame can go, the pause frame, the cable there, the
-//! response time of the sender, the frame that it has just begun, and the cable back. The switches of this model count
-//! a packet when its last bit has arrived, which adds one frame: the one that exceeds XOFF. With rates R of the data
-//! and R' of the other direction, delays d and d', a response time T, and M the largest packet:
+//! **Headroom** is the number of bytes that can still arrive after the account exceeds XOFF. R is the rate of the data
+//! and R' that of the other direction, d and d' are the delays, T is the response time, M the largest packet:
 //!
 //! ```text
 //! headroom = M + R ((M + 64 B) / R' + d' + T + d) + M
 //! ```
 //!
-//! The product is the bytes of all frames that the sender began after the last bit of the exceeding packet had left it,
-//! which was d before the account counted that packet. The last M is the frame in service when the pause takes effect.
+//! The terms are those of 802.1Qbb, annex O:
+//! - The first M is the packet that exceeds XOFF: this model counts a packet when its last bit has arrived.
+//! - In the brackets are, in this order: a frame that is in service when the pause frame is made, the pause frame, its
+//!   cable, the sender's response time, and the cable of the data. The product is the bytes of all frames that the
+//!   sender began in that time. It begins when the last bit of the exceeding packet leaves the sender, d before the
+//!   account counts that packet.
+//! - The last M is the frame that is in service when the pause takes effect.
 //!
-//! **Response time.** 802.3 (annex 31B.3.7) gives a sender a number of quanta of 512 bit times from the pause frame's
-//! reception to its last new frame: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25 Gb/s, 118 at 40 Gb/s, 394 at
-//! 100 Gb/s, 905 at 400 Gb/s. That is the default. Between two of these rates, and above the last, the count of the
-//! next lower rate applies. From 10 Gb/s on these are the 30,720, 40,960, 60,416, 201,728 and 463,360 bit times that P.
-//! Gupta et al., "Detecting, Troubleshooting, and Preventing Congestion in Storage Networks" (Cisco Press), chapter 7,
-//! quotes from the standard, whose own text was not at hand.
+//! **Response time.** 802.3 (annex 31B.3.7) limits the time from a pause frame's reception to the sender's last new
+//! frame. The limit is a number of quanta of 512 bit times: 1 up to 100 Mb/s, 2 at 1 Gb/s, 60 at 10 Gb/s, 80 at 25
+//! Gb/s, 118 at 40 Gb/s, 394 at 100 Gb/s, 905 at 400 Gb/s. This limit is the default. Between two of these rates, and
+//! above the last, the number of the next lower rate applies. The numbers from 10 Gb/s on are the 30,720, 40,960,
+//! 60,416, 201,728 and 463,360 bit times that P. Gupta et al., "Detecting, Troubleshooting, and Preventing Congestion
+//! in Storage Networks" (Cisco Press), chapter 7, quotes from the standard. The standard's own text was not at hand.
 
 use crate::Framing;
 use crate::topology::Wire;

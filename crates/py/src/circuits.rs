@@ -1,6 +1,7 @@
 //! Circuit schedulers: `firstlight_circuits::schedulers`.
 
 use crate::error::SpecError;
+use crate::progress::WallClock;
 use firstlight_circuits::schedulers::served;
 use firstlight_circuits::{Demand, Frame, RackId, Scheduler, Week};
 use firstlight_units::{Bytes, UnitError};
@@ -11,9 +12,6 @@ use pyo3::types::{PyDict, PyList};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-// The caller asks for the time of the computation. The schedule does not depend on it.
-#[expect(clippy::disallowed_types, reason = "measures the computation; the week does not depend on it")]
-type WallClock = std::time::Instant;
 
 /// Between two looks for Ctrl-C.
 const PACE: Duration = Duration::from_millis(50);

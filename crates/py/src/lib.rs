@@ -12,11 +12,11 @@ mod progress;
 
 use error::SpecError;
 use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
-use firstlight_spec::{KernelCode, OverrideValue, Request, Spec, schema};
+use firstlight_spec::{KernelCode, OverrideValue, Request, Spec, read_input, schema};
 use firstlight_units::Span;
 use progress::Watch;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -30,6 +30,12 @@ fn version() -> String {
 #[pyfunction(name = "schema")]
 fn schema_text() -> String {
     format!("{:#}", schema())
+}
+
+/// The content of a file that an experiment names: read once, until it changes.
+#[pyfunction(name = "read_input")]
+fn input(py: Python<'_>, file: PathBuf) -> PyResult<Bound<'_, PyBytes>> {
+    Ok(PyBytes::new(py, &read_input(&file)?))
 }
 
 /// Kernel code of the user's: see [`KernelCode`].
@@ -160,5 +166,5 @@ mod _core {
     #[pymodule_export]
     use super::processor::{measure_messages, measure_processor};
     #[pymodule_export]
-    use super::{schema_text, version};
+    use super::{input, schema_text, version};
 }

@@ -3,10 +3,12 @@
 use firstlight_lab::Done;
 use pyo3::prelude::*;
 use std::ops::ControlFlow;
-// The wall clock decides how often Python is called. The run does not depend on it.
-#[expect(clippy::disallowed_types, reason = "paces calls into Python; the run knows nothing of it")]
-type WallClock = std::time::Instant;
 use std::time::Duration;
+
+/// The wall clock. It decides how often Python is called, and measures the computation of a schedule. No result depends
+/// on it.
+#[expect(clippy::disallowed_types, reason = "paces calls into Python; the run knows nothing of it")]
+pub(crate) type WallClock = std::time::Instant;
 
 /// Between two calls into Python.
 const PACE: Duration = Duration::from_millis(50);

@@ -13,7 +13,7 @@ use firstlight_circuits::Week;
 use firstlight_net::topology::{self, Cable, ThreeTier, Topology, TreeCables};
 use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
-    CircuitConfig, Fabric, GraphConfig, HostLinks, HybridConfig, HybridTables, InterfaceConfig, PacketConfig,
+    CircuitConfig, Fabric, FabricTables, GraphConfig, HostLinks, HybridConfig, InterfaceConfig, PacketConfig,
     SwitchConfig, VoqConfig,
 };
 use firstlight_units::{Rate, Span, Time};
@@ -103,7 +103,6 @@ fn etalon_pair() -> ForwardedLoad {
     let window = 4;
     let small = u32::from(PAIR_SENDERS) * window;
     let config = HybridConfig {
-        racks: 3,
         hosts_per_rack: usize::from(PAIR_SENDERS),
         links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO },
         interface: InterfaceConfig::default(),
@@ -115,7 +114,7 @@ fn etalon_pair() -> ForwardedLoad {
         pfc: None,
         marks: None,
         notices: None,
-        tables: HybridTables::default(),
+        tables: FabricTables::default(),
         time_scale: 1,
         seed: 1,
     };

@@ -6,6 +6,7 @@ use crate::stream::{stream, uniform};
 use firstlight_net::HostId;
 use firstlight_transport::{CcConfig, ReadRate, Stats, TcpConfig};
 use firstlight_units::{Bytes, Span, Time};
+use std::ops::Deref;
 
 /// One flow.
 #[derive(Clone, Debug)]
@@ -93,27 +94,15 @@ pub struct FlowReport {
     pub size: Option<Bytes>,
     /// When the receiving program had all bytes.
     pub finish: Option<Time>,
-    /// Bytes acknowledged to the sender.
-    pub bytes_acked: u64,
-    /// Bytes in order at the receiver.
-    pub bytes_received: u64,
-    /// The sender's window, in packets.
-    pub cwnd: u32,
-    /// The sender's smoothed round-trip time.
-    pub srtt: Option<Span>,
-    /// The sender's smallest round-trip time.
-    pub min_rtt: Option<Span>,
-    /// What the sender counted.
-    pub sender: Stats,
-    /// What the receiver counted.
-    pub receiver: Stats,
+    /// The state of its ends.
+    pub state: FlowState,
 }
 
-impl FlowReport {
-    /// Replaces the state of the flow's ends.
-    pub fn set_state(&mut self, state: &FlowState) {
-        let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = *state;
-        *self = FlowReport { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver, ..*self };
+impl Deref for FlowReport {
+    type Target = FlowState;
+
+    fn deref(&self) -> &FlowState {
+        &self.state
     }
 }
 

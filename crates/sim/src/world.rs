@@ -541,23 +541,7 @@ impl World {
         let (sport, dport) = (self.endpoints.port(src, endpoints[0]), self.endpoints.port(dst, endpoints[1]));
         let (start, finish) = (flow.start, flow.finish);
         let state = flow.reported.as_deref().copied().or_else(|| self.connections.state(endpoints)).unwrap_or_default();
-        let FlowState { bytes_acked, bytes_received, cwnd, srtt, min_rtt, sender, receiver } = state;
-        FlowReport {
-            src,
-            dst,
-            sport,
-            dport,
-            start,
-            size,
-            finish,
-            bytes_acked,
-            bytes_received,
-            cwnd,
-            srtt,
-            min_rtt,
-            sender,
-            receiver,
-        }
+        FlowReport { src, dst, sport, dport, start, size, finish, state }
     }
 
     /// The report of each probe, in the order in which they were given.

@@ -6,7 +6,7 @@ use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::pfc::{Classes, PfcConfig};
 use firstlight_net::{Band, Drops, Packet, RedConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    AdapterConfig, CircuitConfig, Fabric, FabricTables, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables,
     PacketConfig, PauseReport, PausedPort, ReceiveConfig, Resize, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -35,7 +35,6 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
     let gbps = Rate::from_gbps;
     let idle = Day { night: us(0), day: us(500_000), matching: Matching::new(racks, &[]).unwrap() };
     HybridConfig {
-        racks,
         hosts_per_rack,
         links: HostLinks { rate: gbps(10), receive_rate: gbps(10), delay: Span::ZERO },
         interface: InterfaceConfig::default(),
@@ -47,7 +46,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
         pfc,
         marks: None,
         notices: None,
-        tables: HybridTables::default(),
+        tables: FabricTables::default(),
         time_scale: 1,
         seed: 1,
     }
@@ -55,7 +54,7 @@ fn dark(racks: usize, hosts_per_rack: usize, pfc: Option<PfcConfig>) -> HybridCo
 
 /// A fabric without nights in which rack 0 sends to rack 1 all the time.
 fn joined(config: HybridConfig) -> HybridConfig {
-    let matching = Matching::new(config.racks, &[(RackId(0), RackId(1))]).unwrap();
+    let matching = Matching::new(config.racks(), &[(RackId(0), RackId(1))]).unwrap();
     let week = Week::new(vec![Day { night: us(0), day: us(500_000), matching }]).unwrap();
     HybridConfig { week, ..config }
 }
@@ -279,7 +278,7 @@ fn traffic() -> impl Strategy<Value = Injections> {
 }
 
 fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
-    let hosts = (config.racks * config.hosts_per_rack) as u16;
+    let hosts = (config.hosts()) as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, large)): (usize, &(u64, u16, u16, bool))| {
         now += ns(gap / 4 * 100) * u64::from(config.time_scale);

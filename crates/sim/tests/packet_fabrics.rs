@@ -102,7 +102,7 @@ prop_compose! {
         let mut interface =
             InterfaceConfig { send_delay, receive_delay, loss, adapter, ..InterfaceConfig::default() };
         (interface.tables.pacer, interface.tables.qcn) = (pacer, qcn);
-        let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, pfc: None };
+        let switch = SwitchConfig { discipline, classes, weights, exceptions, buffer, ..SwitchConfig::default() };
         GraphConfig { topology, interface, switch, spray, time_scale, seed }
     }
 }

@@ -8,7 +8,7 @@ mod harness;
 use firstlight_circuits::{Day, Matching, RackId, Week};
 use firstlight_net::{Band, Direction, Discipline, Drops, HostId, Packet, PacketId, RedConfig};
 use firstlight_sim::{
-    CaptureSink, CircuitConfig, Fabric, HostLinks, HybridConfig, HybridTables, InterfaceConfig, InterfaceTables,
+    CaptureSink, CircuitConfig, Fabric, FabricTables, HostLinks, HybridConfig, InterfaceConfig, InterfaceTables,
     MeterConfig, PacketConfig, PortKind, Resize, SeriesConfig, VoqConfig,
 };
 use firstlight_units::{Bytes, Rate, Span, Time};
@@ -52,7 +52,6 @@ prop_compose! {
     ) -> HybridConfig {
         let advance = us(advance).min(week.length());
         HybridConfig {
-            racks,
             hosts_per_rack,
             links: HostLinks { rate: Rate::from_gbps(host), receive_rate: Rate::from_gbps(host), delay: Span::ZERO },
             interface: InterfaceConfig {
@@ -79,7 +78,7 @@ prop_compose! {
             notices: None,
             tables: elephant
                 .filter(|_| !qcn)
-                .map_or_else(HybridTables::default, |bytes| HybridTables::segregated(Bytes::new(bytes))),
+                .map_or_else(FabricTables::default, |bytes| FabricTables::segregated(Bytes::new(bytes))),
             week,
             control: None,
             time_scale,
@@ -108,7 +107,7 @@ fn traffic() -> impl Strategy<Value = Injections> {
 }
 
 fn sends(config: &HybridConfig, traffic: &Injections) -> Vec<(Time, Packet)> {
-    let hosts = (config.racks * config.hosts_per_rack) as u16;
+    let hosts = config.hosts() as u16;
     let mut now = Time::ZERO;
     let number = |(k, (gap, src, dst, size)): (usize, &(u64, u16, u16, u16))| {
         now += ns(*gap) * u64::from(config.time_scale);
@@ -171,7 +170,7 @@ proptest! {
     fn each_network_keeps_a_pairs_order(config in fabric(1), traffic in traffic()) {
         // One host a rack, so that the order at the host is the order at the ToR. Where routing is segregated a pair
         // has two VOQs, whose packets have no order among each other.
-        let config = HybridConfig { tables: HybridTables::default(), ..config };
+        let config = HybridConfig { tables: FabricTables::default(), ..config };
         let mut fabric = Fabric::hybrid(&config).unwrap();
         let end = fabric.at(us(100_000));
         let left = drive(&mut fabric, &sends(&config, &traffic), end);
@@ -191,7 +190,7 @@ proptest! {
     #[test]
     fn segregated_networks_share_no_packet(config in fabric(2), traffic in traffic(), elephant in 0u64..30_000) {
         let interface = InterfaceConfig { tables: InterfaceTables::default(), loss: 0.0, ..config.interface.clone() };
-        let tables = HybridTables::segregated(Bytes::new(elephant));
+        let tables = FabricTables::segregated(Bytes::new(elephant));
         let config = HybridConfig { interface, tables, ..config };
         let (sends, mut fabric) = (sends(&config, &traffic), Fabric::hybrid(&config).unwrap());
         let end = fabric.at(us(100_000));
@@ -209,7 +208,7 @@ proptest! {
             *offered.entry(format!("voq.{}.{}{which}", rack(packet.src()), rack(packet.dst()))).or_default() += 1;
         }
         let voqs: Vec<_> = fabric.ports().into_iter().filter(|port| port.kind == PortKind::Voq).collect();
-        prop_assert_eq!(voqs.len(), 2 * config.racks * (config.racks - 1));
+        prop_assert_eq!(voqs.len(), 2 * config.racks() * (config.racks() - 1));
         for voq in &voqs {
             prop_assert_eq!(voq.offered, offered.get(&voq.name).copied().unwrap_or(0), "{}", &voq.name);
             prop_assert!(!voq.name.ends_with("mice") || voq.held == 0, "the packet network has served all: {:?}", voq);
@@ -265,7 +264,7 @@ proptest! {
         let mut other = traffic.clone();
         let changed = &mut other[which.index(traffic.len())];
         changed.3 ^= 1;
-        let hosts = (config.racks * 2) as u16;
+        let hosts = config.hosts() as u16;
         let counts = changed.1 % hosts != changed.2 % hosts;
         let (a, b) = (run(&traffic), run(&other));
         prop_assert!(!counts || a.0 != b.0 || a.1 > 0);

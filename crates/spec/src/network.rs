@@ -69,7 +69,7 @@ impl Network {
     pub fn hosts(&self) -> usize {
         match self {
             Network::Graph(graph) => graph.topology.hosts(),
-            Network::Hybrid(hybrid) => hybrid.racks * hybrid.hosts_per_rack,
+            Network::Hybrid(hybrid) => hybrid.hosts(),
         }
     }
 
@@ -192,7 +192,8 @@ fn further_links(path: &str, topology: &Topology) -> Option<String> {
 
 fn graph(experiment: &Experiment, places: &Places, topology: Topology) -> Result<GraphConfig, SpecError> {
     let exceptions = rules::special_ports(experiment, places, &topology)?;
-    let switch = SwitchConfig { exceptions, ..experiment.switch.config() };
+    let tables = experiment.switches.clone();
+    let switch = SwitchConfig { exceptions, tables, ..experiment.switch.config() };
     let switch = rules::lossless_switches(experiment, places, &topology, switch)?;
     Ok(GraphConfig {
         topology,
@@ -218,7 +219,6 @@ fn hybrid(experiment: &Experiment, places: &Places, racks: &RackCounts, week: We
     const NEEDED: &str = "a hybrid fabric has this table";
     let computed = experiment.schedule.as_ref().and_then(|schedule| schedule.computed());
     Ok(HybridConfig {
-        racks: racks.racks as usize,
         hosts_per_rack: racks.hosts_per_rack as usize,
         links: links(experiment),
         interface: interface(experiment, places)?,
@@ -236,7 +236,7 @@ fn hybrid(experiment: &Experiment, places: &Places, racks: &RackCounts, week: We
         pfc: None,
         marks: experiment.marks.as_ref().and_then(MarksTable::marks),
         notices: experiment.marks.as_ref().and_then(MarksTable::notices),
-        tables: experiment.hybrid.clone(),
+        tables: experiment.switches.clone(),
         time_scale: experiment.time_scale,
         seed: experiment.seed,
     })

@@ -2,17 +2,14 @@
 
 use crate::document::{Document, Origin};
 use crate::error::{Problem, ProblemPlace, SpecError};
+use crate::input_file::read_input;
 use crate::model::{self, Key, Shape};
 use firstlight_formats::ImportError;
 use firstlight_transport::cc::{CcName, OwnConfig};
 use firstlight_units::SettingError;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-
-/// Bytes of a file that an experiment names, at most.
-const LARGEST: u64 = 1 << 28;
 
 /// The places of all keys and tables that a file and its overrides give.
 #[derive(Debug)]
@@ -133,7 +130,7 @@ impl Places {
     /// Reads a file that need not be a text. Returns its path and its content.
     pub fn read_bytes(&self, path: &str, name: &str) -> Result<(String, Vec<u8>), Problem> {
         let file = self.file(name);
-        let bytes = read(&file).map_err(|error| self.unreadable(path, &file.display().to_string(), &error))?;
+        let bytes = read_input(&file).map_err(|error| self.unreadable(path, &file.display().to_string(), &error))?;
         let file = file.display().to_string();
         self.inputs.borrow_mut().insert(name.into(), file.clone());
         Ok((file, bytes))
@@ -173,21 +170,6 @@ impl Places {
     pub fn inputs(&self) -> BTreeMap<String, String> {
         self.inputs.borrow().clone()
     }
-}
-
-/// The content of a file. It is read again later, for its hash or by Linux hosts' engine, so it cannot be a pipe; to
-/// open one would also wait for a writer.
-fn read(file: &Path) -> std::io::Result<Vec<u8>> {
-    let kind = std::fs::metadata(file)?.file_type();
-    if !kind.is_file() && !kind.is_dir() {
-        return Err(std::io::Error::other("it is a pipe or a device: name a file"));
-    }
-    let mut bytes = vec![];
-    std::fs::File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(std::io::Error::other(format!("it is larger than {} MiB: use a smaller one", LARGEST >> 20)));
-    }
-    Ok(bytes)
 }
 
 /// Problems, unless there are none.

@@ -53,7 +53,7 @@ fn every_value_comes_to_its_place() {
         (Span::from_ms(144), Span::from_ms(48), Span::from_ms(96))
     );
     let fabric = hybrid(&spec);
-    assert_eq!((fabric.racks, fabric.hosts_per_rack, fabric.seed, fabric.time_scale), (3, 16, 7, 20));
+    assert_eq!((fabric.racks(), fabric.hosts_per_rack, fabric.seed, fabric.time_scale), (3, 16, 7, 20));
     assert_eq!(
         (fabric.links.rate, fabric.links.delay, fabric.interface.loss),
         (Rate::from_gbps(40), Span::from_us(3), 0.25)

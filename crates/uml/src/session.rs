@@ -269,7 +269,7 @@ impl<K: KernelCalls + Send> Session<K> {
         if when == ReportTime::WarmupEnd
             && let Some(warm) = self.driver.warm_mut()
         {
-            warm[index].set_state(&state);
+            warm[index].state = state;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, HostId, PacerConfig};
 use firstlight_sim::{
-    AdapterConfig, CircuitConfig, Fabric, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig, HybridTables,
+    AdapterConfig, CircuitConfig, Fabric, FabricTables, FlowConfig, FlowReport, GraphConfig, HostLinks, HybridConfig,
     InterfaceConfig, InterfaceTables, PacketConfig, ProbeConfig, Resize, SwitchConfig, VoqConfig, World,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -165,7 +165,6 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
     let (us, gbps) = (Span::from_us, Rate::from_gbps);
     let resize = Some(Resize::packets(50, None, us(400)));
     let config = HybridConfig {
-        racks: 3,
         hosts_per_rack: 4,
         links: HostLinks { rate: gbps(40), receive_rate: gbps(800), delay: Span::ZERO },
         interface,
@@ -177,7 +176,7 @@ fn hybrid_with(marks: Option<Span>, time_scale: u32, interface: InterfaceConfig)
         pfc: None,
         marks,
         notices: None,
-        tables: HybridTables::default(),
+        tables: FabricTables::default(),
         time_scale,
         seed: 1,
     };

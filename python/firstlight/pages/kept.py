@@ -1,19 +1,19 @@
-"""The Linux hosts' part of a README's table, which is kept where a reproduction has run on simulated hosts
-only.
+"""The Linux hosts' part of a README's tables, kept where a reproduction has run on simulated hosts only.
 
 Of a claim at several time scales these are columns: :meth:`Kept.beside` puts their numbers beside the rows
 of simulated hosts, so that differences from Linux are those of the new rows. Of any other claim they are
-lines of their own, with ``Linux`` in the point: :meth:`Kept.joined` puts each after the line that it
+lines of their own, with ``Linux`` in the first column: :meth:`Kept.joined` puts each after the line that it
 followed.
 """
 
+import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from firstlight.claims.rows import Row
 from firstlight.pages.folding import unfolded
-from firstlight.pages.lines import Line, words
+from firstlight.pages.lines import Line, Tables, title_of
 
 LINUX = "Linux"
 VERSIONS = re.compile(r"version (?:.*Linux hosts )?(.+):$")
@@ -31,46 +31,59 @@ class Kept:
         """The version that ran on Linux hosts; empty if none did."""
         self.agreements = [line for line in lines if line.startswith("- ") and ", Linux hosts, " in line]
         """How well Linux hosts agree with the paper, a line each."""
-        self._tables = _tables(lines)
+        self.tables = tables_of(lines)
+        """The tables by their titles, each with its head first."""
 
     def beside(self, row: Row) -> Row:
         """A row of simulated hosts with the number that Linux hosts had there, if it is known."""
-        place = (row.figure, row.point, words(row))
-        head, *lines = self._tables.get("", [()])
+        head, *lines = self.tables.get(title_of(row), [()])
         column = f"Linux x{row.time_scale}"
         if row.hosts != "simulated" or column not in head:
             return row
-        cells = [line[head.index(column)] for line in lines if line[:3] == place]
+        cells = [line[head.index(column)] for line in lines if line[0] == row.point]
         return replace(row, linux=float(cells[0])) if cells and cells[0] != "-" else row
 
-    def joined(self, title: str, lines: Sequence[Line]) -> list[Line]:
-        """The lines of a table, the head first, with those of Linux hosts that it had; ``title`` stands above
-        it. A table with other columns than before has none of them."""
-        before = self._tables.get(title, [()])
-        if before[0] != lines[0]:
-            return list(lines)
+    def joined(self, tables: Mapping[str, list[Line]]) -> Tables:
+        """Tables by their titles, with the lines of Linux hosts that they had, and with those tables that
+        Linux hosts alone had. A table with another column than now has no such lines."""
+        found = {title: self._with_linux(title, lines) for title, lines in tables.items()}
+        titles = list(found)
+        for before, title in itertools.pairwise(["", *self.tables]):
+            if title not in found and all(_is_linux(line) for line in self.tables[title][1:]):
+                titles.insert(titles.index(before) + 1 if before in titles else 0, title)
+                found[title] = self.tables[title]
+        return {title: found[title] for title in titles}
+
+    def _with_linux(self, title: str, lines: list[Line]) -> list[Line]:
+        before, *kept = self.tables.get(title, [()])
+        if not set(before) <= set(lines[0]):
+            return lines
         joined = list(lines)
-        place = 0
-        keys = 3 if lines[0][0] == "figure" else 1
-        for line in before:
-            found = [i for i, other in enumerate(joined) if other[:keys] == line[:keys]]
+        place = 1
+        for line in kept:
+            cells = dict(zip(before, line, strict=True))
+            found = [i for i, other in enumerate(joined) if other[0] == line[0]]
             if found:
                 place = found[0] + 1
-            elif LINUX in ", ".join(line[:keys]).split(", "):
-                joined.insert(place, line)
+            elif _is_linux(line):
+                joined.insert(place, tuple(cells.get(name, "-") for name in lines[0]))
                 place += 1
         return joined
 
 
-def _tables(lines: Sequence[str]) -> dict[str, list[Line]]:
-    """The tables of a block, each with its head first, by the title above it; one without title has an empty
-    one."""
-    found: dict[str, list[Line]] = {}
+def _is_linux(line: Line) -> bool:
+    return LINUX in line[0].split(", ")
+
+
+def tables_of(lines: list[str]) -> Tables:
+    """The tables of Markdown without its limit of width, each with its head first, by the titles above
+    them."""
+    found: Tables = {}
     title = ""
     for line in lines:
         if line.startswith("|"):
             if not set(line) <= set("|-: "):
                 found.setdefault(title, []).append(tuple(cell.strip() for cell in line.strip("|").split("|")))
         elif line and not line.startswith(("- ", "`")):
-            title = line
+            title = line.removesuffix(":")
     return found

@@ -9,6 +9,8 @@ from firstlight.claims.rows import Row
 from firstlight.numbers import minus, number
 
 Line = tuple[str, ...]
+Tables = dict[str, list[Line]]
+"""Tables by their titles, each with its head first."""
 SCALE_COLUMNS = (
     *("figure", "point", "metric", "paper", "Linux x20", "diff", "simulated x20", "diff"),
     *("Linux x1", "simulated x1", "diff"),
@@ -117,6 +119,28 @@ def number_note(rows: Iterable[Row]) -> str:
     known = {row.alone for row in rows if row.interval is not None}
     notes = [text for alone, text in ((False, SEEDS), (True, ALONE)) if alone in known]
     return ". ".join([*notes, "diff %: of the paper's number."])
+
+
+def title_of(row: Row) -> str:
+    """The title of the table that has a row in a document."""
+    return f"{row.figure}: {words(row)}"
+
+
+def by_metric(columns: Sequence[str], lines: Iterable[Line]) -> Tables:
+    """The lines of :func:`lines_of` as a table for each figure and metric, with the points in its first
+    column."""
+    tables: Tables = {}
+    for figure, point, metric, *numbers in lines:
+        head = ("point", *columns[3:])
+        tables.setdefault(f"{figure}: {metric}", [head]).append((point, *numbers))
+    return tables
+
+
+def filled(table: Sequence[Line]) -> list[Line]:
+    """A table without the columns that have no number."""
+    head, *lines = table
+    kept = [i for i in range(len(head)) if any(line[i] != "-" for line in lines)]
+    return [tuple(line[i] for i in kept) for line in table]
 
 
 def grid(outcome: Outcome, measure: Measure) -> list[Line]:

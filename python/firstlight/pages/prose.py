@@ -6,8 +6,11 @@ A person writes the lines of quotients, with two places: ``1.06 = PLACE``, below
 """
 
 import re
+from collections.abc import Iterator
 
 from firstlight.pages.folding import unfolded
+from firstlight.pages.kept import tables_of
+from firstlight.pages.lines import Line
 
 GENERATED = re.compile(r"<!-- (?:measured|verdicts \w+) -->.*?<!-- end -->", re.DOTALL)
 MEASURED = re.compile(r"<!-- measured -->\n(.*?)<!-- end -->", re.DOTALL)
@@ -24,30 +27,23 @@ QUOTIENT = "\n  divided by "
 def cells(readme: str) -> dict[str, str]:
     """The numbers of the measured tables by their places: ``8a | 32 packets | ... | Linux x20``. Of a table
     by curve: ``mean wait (us) | newreno | Base``."""
-    found: dict[str, str] = {}
     block = MEASURED.search(readme)
-    head: list[str] = []
-    title = ""
-    for line in unfolded(block[1]) if block else []:
-        if not line.startswith("|"):
-            head, title = [], line.rstrip(":") or title
-        elif not head:
-            head = _split(line)
-        elif not set(line) <= set("|-: "):
-            found |= _row(head, _split(line), title)
-    return found
+    tables = tables_of(unfolded(block[1])) if block else {}
+    return {
+        place: cell
+        for title, (head, *lines) in tables.items()
+        for line in lines
+        for place, cell in _cells(title, head, line)
+    }
 
 
-def _split(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def _row(head: list[str], row: list[str], title: str) -> dict[str, str]:
-    """The numbers of a table's line; not the differences, which derive from them."""
-    keys = row[:3] if head[0] == "figure" else [title, row[0]]
-    first = 3 if head[0] == "figure" else 1
-    columns = zip(head[first:], row[first:], strict=True)
-    return {" | ".join([*keys, name]): cell for name, cell in columns if not name.startswith(("diff", "95"))}
+def _cells(title: str, head: Line, line: Line) -> Iterator[tuple[str, str]]:
+    """The numbers of a table's line with their places; not the differences, which derive from them."""
+    figure, _, metric = title.partition(": ")
+    keys = [figure, line[0], metric] if head[0] == "point" else [title, line[0]]
+    for name, cell in zip(head[1:], line[1:], strict=True):
+        if not name.startswith(("diff", "95")):
+            yield " | ".join([*keys, name]), cell
 
 
 def prose(readme: str) -> str:

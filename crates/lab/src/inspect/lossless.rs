@@ -89,7 +89,7 @@ pub(super) fn qcn(spec: &Spec) -> Json {
     let Some(config) = spec.network.interface().tables.qcn else { return Json::Null };
     let (points, at) = match &spec.network {
         Network::Graph(graph) => (queues(graph), "each queue of each port of a switch"),
-        Network::Hybrid(hybrid) => (hybrid.racks * (hybrid.racks - 1), "each VOQ"),
+        Network::Hybrid(hybrid) => (hybrid.racks() * (hybrid.racks() - 1), "each VOQ"),
     };
     let QcnConfig { set_point, weight, gain, sample, byte_limit, timer, fast_recovery, .. } = config;
     json!({

@@ -36,7 +36,7 @@ pub fn inspect(spec: &Spec) -> Json {
     let (fabric, rates, week, bdp) = match &spec.network {
         Network::Graph(graph) => (graph_shape(spec, graph), graph_rates(graph), json!([]), graph_bdp(spec, graph)),
         Network::Hybrid(hybrid) => {
-            let fabric = json!({"kind": "hybrid", "racks": hybrid.racks, "hosts_per_rack": hybrid.hosts_per_rack});
+            let fabric = json!({"kind": "hybrid", "racks": hybrid.racks(), "hosts_per_rack": hybrid.hosts_per_rack});
             (fabric, hybrid_rates(hybrid), schedule(hybrid), hybrid_bdp(spec, hybrid))
         }
     };

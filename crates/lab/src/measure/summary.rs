@@ -187,7 +187,7 @@ fn circuits(rows: &mut Rows, hybrid: &HybridConfig, counters: &Counters) {
         "matchings with a circuit, in a week of the control loop",
     );
     let up: f64 = counters.circuits.iter().map(|c| (c.ends.saturating_sub(c.begins)).as_secs_f64()).sum();
-    let time = weeks * hybrid.week.length().as_secs_f64() * hybrid.racks as f64;
+    let time = weeks * hybrid.week.length().as_secs_f64() * hybrid.racks() as f64;
     rows.add("circuit_up_pct", "%", 100.0 * up / time, "part of the time in which a rack's circuit was up");
 }
 

@@ -1,17 +1,19 @@
-//! Calibration of timestamps: two timestamps in a row are at least a transmission delay apart.
+//! Calibration of timestamps: two consecutive timestamps are at least a transmission delay apart.
 //!
-//! Source: DX, section 2, "Error calibration" and Fig. 4. Of two packets whose stamps are nearer than the link's
-//! capacity allows, the later stamp is corrected to be the transmission delay away from the former, which may have been
-//! corrected itself: packets of one batch share one stamp, and come out evenly spaced. The paper describes the
-//! heuristic for packets in one batch; no sample below the transmission delay is left in Fig. 7, so it looks at each
-//! packet and the one before it, in one batch or not.
+//! Source: DX, section 2, "Error calibration" and Fig. 4. Where the stamps of two packets are closer than the link's
+//! capacity allows, the later stamp is moved to one transmission delay after the former. The former may itself have
+//! been moved. So the packets of a batch, which share one stamp, are evenly spaced afterwards.
 //!
-//! The transmission delay between two *first* bits, when sending, is the former packet's; between two *last* bits,
-//! when receiving, the later one's. With packets of one size, as in the paper's measurements, they are the same.
+//! The paper describes this for packets in one batch. Here it applies to each packet and the one before it, in one
+//! batch or not, because the paper's Fig. 7 has no sample below the transmission delay.
 //!
-//! Calibration works on readings of the host's clock and takes the link's rate as exact. On a line that is never idle,
-//! a clock that is slow by 40 ns per ms shows gaps that are too small by as much. Calibrated stamps then run ahead of
-//! the clock until the first gap on the line; the error is no larger than the drift. A stamp that is late by an outlier
+//! A sender stamps *first* bits: two of them are apart by the former packet's transmission delay. A receiver stamps
+//! *last* bits: two of them are apart by the later packet's. With packets of one size, as in the paper's measurements,
+//! both are the same.
+//!
+//! Calibration reads the host's clock and takes the link's rate as exact. Suppose that the line is never idle and the
+//! clock is slow by 40 ns per ms: then the gaps between its readings are too small by as much. Calibrated stamps run
+//! ahead of the clock until the first gap on the line, by no more than the drift. A stamp that is late by an outlier
 //! delays the stamps after it until gaps have made up for it.
 
 use firstlight_units::Span;

@@ -1,21 +1,22 @@
-//! Routes: all shortest paths, one of them per flow.
+//! Routes: all shortest paths, one of them for each flow.
 //!
-//! For each switch and each switch that has hosts, the next hops are those that are one link closer to it (fewest
-//! links, found by breadth-first search from each switch with hosts). Among several a flow's key decides (ECMP; RFC
-//! 2992 for hashing by flow), so that a flow's packets stay in order.
+//! The next hops of a switch towards a destination are the neighbours that are one link closer to it. Distances are
+//! counted in links, by breadth-first search from each switch that has hosts. Where there are several next hops, a hash
+//! of the flow decides (ECMP; RFC 2992), so that a flow's packets stay in order.
 //!
-//! **Hash.** The sum of the key and the switch's salt goes through the finalizer of SplitMix64 (Steele, Lea and Flood,
-//! OOPSLA'14), in which every input bit affects every output bit. The hash times the number of next hops, shifted right
-//! by 64, is the choice, which needs no division (Lemire, ACM TOMACS 29(1), 2019, section 3). The salt prevents
-//! polarization: with one hash in all switches, the flows that a ToR switch sends to an aggregation switch would choose
-//! alike there too, and take one of its uplinks. Routers add a number of their own to the hash for the same reason. The
-//! salts follow from the seed.
+//! **Hash.** The flow's key and the switch's salt are added, and the sum goes through the finalizer of SplitMix64
+//! (Steele, Lea and Flood, OOPSLA'14). There every input bit affects every output bit. The choice is the hash times the
+//! number of next hops, shifted right by 64 (Lemire, ACM TOMACS 29(1), 2019, section 3), which needs no division.
 //!
-//! **Tables.** Ports are numbered from the switch's first port, and switches whose tables are equal share one: in a
-//! tree all ToR switches share one row, the aggregation switches of a pod one, all core switches one. A row holds, for
-//! each switch with hosts, the number of a group of next hops in the switch's list of groups; a group of consecutive
-//! ports, as every group of a tree is, is stored as its first port and their number. The tables of the 26-ary fat tree
-//! (4,394 hosts, 845 switches) take 20 kB, besides 17 kB for its hosts and 20 kB for its switches.
+//! **Salt.** Each switch has a salt of its own, which follows from the seed; routers add such a number too. With one
+//! hash in all switches the choices would be correlated (polarization): all flows that a ToR switch sends to one
+//! aggregation switch would choose the same uplink there.
+//!
+//! **Tables.** A row has an entry for each switch with hosts: the number of a group of next hops. Switches with equal
+//! rows share one. In a tree all ToR switches share a row, so do the aggregation switches of a pod, and so do all core
+//! switches. A group whose ports are consecutive, as all groups of a tree are, is stored as its first port and the
+//! number of ports. Ports are numbered from the switch's first port. The tables of the 26-ary fat tree (4,394 hosts,
+//! 845 switches) take 20 kB, beside 17 kB for its hosts and 20 kB for its switches.
 
 use super::{Node, Output, Path, PortId, SwitchId, Topology};
 use crate::HostId;

@@ -10,7 +10,7 @@
 //! own; of the packet switch the downlinks. Global are the schedule and what is measured ([`Racks`]).
 
 use super::circuit::CircuitPort;
-use super::core::{Core, HostLink, check_range, port_report, serializer};
+use super::core::{Core, HostLink, port_report, serializer};
 use super::link_layer::LinkLayer;
 use super::lossless::PausePoint;
 use super::notifications::CongestionPoints;
@@ -24,8 +24,7 @@ use crate::conserve::Violations;
 use crate::events::{EventKind, PendingEvent};
 use crate::meter::Carrier;
 use crate::report::{PauseReport, PortKind, PortReport, QueueReport};
-use firstlight_circuits::Demand;
-use firstlight_net::{Length, Line, PacketId, Serializer, SwitchPort};
+use firstlight_net::{Line, PacketId, Serializer, SwitchPort};
 use firstlight_units::{Span, Time};
 
 /// The fabric, with links of one kind.
@@ -42,9 +41,8 @@ pub(super) struct HybridFabric<L: LinkLayer> {
 
 impl<L: LinkLayer> HybridFabric<L> {
     pub(super) fn build(config: &HybridConfig) -> Result<(Core, HybridFabric<L>), BuildError> {
-        check(config)?;
-        let (racks, scale) = (config.racks, config.time_scale);
-        let hosts = racks * config.hosts_per_rack;
+        let (racks, hosts, scale) = (config.racks(), config.hosts(), config.time_scale);
+        assert!(config.packet.switched || racks == 2, "a line without a switch joins two racks, not {racks}");
         let HostLinks { rate, receive_rate, delay } = config.links;
         let framing = config.interface.framing;
         let links: Vec<HostLink> = vec![(serializer("links.rate", rate, scale)?.framed(framing), delay); hosts];
@@ -304,65 +302,6 @@ fn sources<L: LinkLayer>(config: &HybridConfig, hosts: usize) -> Vec<(EventKind,
     use EventKind::{Calendar, Circuit, CircuitFree, Downlink, DownlinkFree, Pause, Port, Uplink, UplinkFree};
     let mut sources = vec![(Port, hosts), (Calendar, 1), (Pause, L::pause_points(config))];
     let of_racks = [UplinkFree, Uplink, DownlinkFree, Downlink, CircuitFree, Circuit];
-    sources.extend(of_racks.map(|kind| (kind, config.racks)));
+    sources.extend(of_racks.map(|kind| (kind, config.racks())));
     sources
-}
-
-/// Checks the conditions without which the engine cannot work.
-fn check(config: &HybridConfig) -> Result<(), BuildError> {
-    let fail = |field, problem: String| Err(BuildError::field(field, problem));
-    check_range("racks", config.racks, 2, 1 << 12)?;
-    check_range("hosts_per_rack", config.hosts_per_rack, 1, 1 << 16)?;
-    check_range("hosts_per_rack", config.racks * config.hosts_per_rack, 1, 1 << 16)?;
-    check_range("packet.switch_queue", config.packet.switch_queue as usize, 1, 1 << 20)?;
-    if config.week.racks() != config.racks {
-        return fail("week", format!("it is of {} racks, the fabric has {}", config.week.racks(), config.racks));
-    }
-    if let Some(control) = &config.control
-        && let Err(problem) = control.scheduler.schedule(&Demand::zero(config.racks), &config.frame(control))
-    {
-        return fail("week", problem.to_string());
-    }
-    if !config.packet.switched && config.racks != 2 {
-        return fail("packet.switched", format!("a line without a switch joins 2 racks, not {}", config.racks));
-    }
-    if config.notices.is_some() && config.control.is_some() {
-        return fail(
-            "notices",
-            "they are of a schedule that repeats, and a control loop makes another each week".into(),
-        );
-    }
-    if config.tables.segregation.is_some() && (config.pfc.is_some() || config.interface.tables.qcn.is_some()) {
-        return fail("segregation", "VOQs of mice have neither PFC nor QCN: take out one of them".into());
-    }
-    check_voq(config)?;
-    let week = config.week.length();
-    match (config.marks, config.notices.map(|notices| notices.advance)) {
-        (Some(advance), _) if advance > week => fail("marks", format!("{advance} is longer than the week of {week}")),
-        (_, Some(advance)) if advance > week => {
-            fail("notices.advance", format!("{advance} is longer than the week of {week}"))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_voq(config: &HybridConfig) -> Result<(), BuildError> {
-    let fail = |field, problem: String| Err(BuildError::field(field, problem));
-    let (discipline, week) = (&config.voq.discipline, config.week.length());
-    discipline.check().or_else(|error| fail("voq.discipline", error.to_string()))?;
-    if discipline.queue == Some(Length::Packets(0)) {
-        return fail("voq.discipline.queue", "a VOQ of 0 packets drops all packets".into());
-    }
-    if discipline.phantom.is_some() {
-        return fail("voq.discipline.phantom", "a phantom queue is at a link's exit, and a VOQ has no link".into());
-    }
-    match &config.voq.resize {
-        Some(resize) if resize.advance > week => {
-            fail("voq.resize.advance", format!("{} is longer than the week of {week}", resize.advance))
-        }
-        Some(resize) if resize.linger > week => {
-            fail("voq.resize.linger", format!("{} is longer than the week of {week}", resize.linger))
-        }
-        _ => Ok(()),
-    }
 }

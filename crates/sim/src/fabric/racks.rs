@@ -73,7 +73,7 @@ pub(super) struct Racks {
 impl Racks {
     /// `packet` is the packet network's serialization.
     pub(super) fn new(config: &HybridConfig, packet: &Serializer) -> Self {
-        let (count, hosts) = (config.racks, config.racks * config.hosts_per_rack);
+        let (count, hosts) = (config.racks(), config.hosts());
         let pair_name = move |pair| format!("voq.{}.{}", pair / count, pair % count);
         let names = (0..count * count).map(pair_name);
         let voq = |name: &str| {

@@ -7,7 +7,7 @@ use firstlight_net::qcn::QcnConfig;
 use firstlight_net::topology::{self, Cable};
 use firstlight_net::{Discipline, Ecn, FlowTuple, HostId, Packet, TcpHeader};
 use firstlight_sim::{
-    CircuitConfig, Fabric, FlowConfig, GraphConfig, HostLinks, HybridConfig, HybridTables, InterfaceConfig,
+    CircuitConfig, Fabric, FabricTables, FlowConfig, GraphConfig, HostLinks, HybridConfig, InterfaceConfig,
     MeterConfig, PacketConfig, SwitchConfig, VoqConfig,
 };
 use firstlight_transport::{CcConfig, TcpConfig};
@@ -28,7 +28,6 @@ pub fn at(span: Span) -> Time {
 /// The paper's fabric, as its three-rack testbed plays it: hosts at 40 Gb/s, static VOQs of 16 packets.
 pub fn paper(hosts_per_rack: usize) -> HybridConfig {
     HybridConfig {
-        racks: 3,
         hosts_per_rack,
         links: HostLinks { rate: Rate::from_gbps(40), receive_rate: Rate::from_gbps(40), delay: Span::ZERO },
         interface: InterfaceConfig::default(),
@@ -40,7 +39,7 @@ pub fn paper(hosts_per_rack: usize) -> HybridConfig {
         pfc: None,
         marks: None,
         notices: None,
-        tables: HybridTables::default(),
+        tables: FabricTables::default(),
         time_scale: 1,
         seed: 1,
     }

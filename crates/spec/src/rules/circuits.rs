@@ -58,7 +58,7 @@ impl Rules<'_> {
 
     /// Refuses segregated routing together with features that need one VOQ per pair.
     fn segregation(&mut self) {
-        if self.experiment.hybrid.segregation.is_none() {
+        if self.experiment.switches.segregation.is_none() {
             return;
         }
         let others = [("[pfc]", is_paused(self.experiment)), ("[qcn]", self.experiment.interface.qcn.is_some())];

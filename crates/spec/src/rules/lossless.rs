@@ -42,8 +42,8 @@ pub(crate) fn lossless_hybrid(
     let HostLinks { rate, receive_rate, delay } = hybrid.links;
     let (there, back) = (Wire { rate, delay }, Wire { rate: receive_rate, delay });
     let packet = Wire { rate: hybrid.packet.rate, delay: hybrid.packet.delay };
-    let of_hosts = (0..hybrid.racks * hybrid.hosts_per_rack).map(|host| (host, config.limits(there, back)));
-    let of_uplinks = (0..hybrid.racks).map(|rack| (MOST_HOSTS as usize + rack, config.limits(packet, packet)));
+    let of_hosts = (0..hybrid.hosts()).map(|host| (host, config.limits(there, back)));
+    let of_uplinks = (0..hybrid.racks()).map(|rack| (MOST_HOSTS as usize + rack, config.limits(packet, packet)));
     let links = Links {
         limits: of_hosts.chain(of_uplinks).collect(),
         name: &|link| match link.checked_sub(MOST_HOSTS as usize) {

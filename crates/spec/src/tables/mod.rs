@@ -51,7 +51,7 @@ pub(crate) use program::expand as expand_programs;
 pub use crate::workload::{PacedStep, WorkloadTable};
 
 use crate::places::Places;
-use firstlight_net::fabric::{CircuitConfig, HybridTables, InterfaceTables, PacketConfig};
+use firstlight_net::fabric::{CircuitConfig, FabricTables, InterfaceTables, PacketConfig};
 use firstlight_net::{Drops, RedConfig};
 use firstlight_transport::cc::CcTables;
 use firstlight_transport::{Autotune, TcpConfig, WINDOW_OF_2012};
@@ -123,7 +123,7 @@ pub struct Experiment {
     #[schemars(extend("x-when" = "hybrid fabric"))]
     pub marks: Option<MarksTable>,
     #[serde(flatten)]
-    pub hybrid: HybridTables,
+    pub switches: FabricTables,
     #[serde(default)]
     pub tcp: TcpTable,
     #[serde(flatten)]

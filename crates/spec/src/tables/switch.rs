@@ -5,7 +5,6 @@ use firstlight_net::{CLASSES, Discipline, SharedBufferConfig};
 use firstlight_units::{Bytes, SettingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The switches and their ports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -93,15 +92,14 @@ impl SwitchTable {
         Err(SettingError::new(format!("classes.{with}.weight"), problem))
     }
 
-    /// The engine's configuration, without pauses and exceptions.
+    /// The engine's configuration, without what other tables decide.
     pub(crate) fn config(&self) -> SwitchConfig {
         SwitchConfig {
             discipline: self.discipline,
             classes: self.classes.iter().map(|class| class.discipline).collect(),
             weights: self.classes.iter().filter_map(|class| class.weight).collect(),
-            exceptions: BTreeMap::new(),
             buffer: self.buffer.map(|size| SharedBufferConfig { size, alpha: self.alpha }),
-            pfc: None,
+            ..SwitchConfig::default()
         }
     }
 }

@@ -1,21 +1,20 @@
 //! BIC: binary search for the window at which packets were last lost (Xu, Harfoush and Rhee, "Binary Increase
 //! Congestion Control (BIC) for Fast Long-Distance Networks", INFOCOM 2004, section III).
 //!
-//! Below the last maximum W the window grows by a share of the distance to it per round trip (binary search increase),
-//! by at most S_max (additive increase), and slowly close to W; above W it looks for a new maximum, slowly at first.
-//! Congestion leaves beta cwnd, and W is the window then, or cwnd (1 + beta) / 2 where the window has not come back to
-//! W (fast convergence). Windows of up to 14 packets are Reno's.
+//! W is the last maximum of the window. Below W the window grows per round trip by a share of the distance to W (binary
+//! search increase), but by at most S_max (additive increase), and slowly close to W. Above W it looks for a new
+//! maximum, slowly at first. Congestion leaves beta cwnd. W is then the window before, or cwnd (1 + beta) / 2 if the
+//! window had not come back to W (fast convergence). Windows of up to 14 packets are Reno's.
 //!
-//! The paper leaves open how windows grow close to W and above it, and its constants are not those of Linux. Parameters
-//! here are Linux's (`/sys/module/tcp_bic`: beta 819/1024, S_max 16 packets, low window 14, smooth part 20), and the
-//! increase per round trip as measured on Linux 7.2, for each packet per ACK:
+//! The paper does not say how windows grow close to W and above it, and its constants are not Linux's. The parameters
+//! here are Linux's (`/sys/module/tcp_bic`: beta 819/1024, S_max 16 packets, low window 14, smooth part 20). The
+//! increase per round trip, with one packet for each ACK, was measured on Linux 7.2:
 //! - below W: (W - cwnd) / 4 in whole packets, at most 16; where that is 1 or less: 4/20 of a packet;
 //! - from W on: 4/20 of a packet up to W + 4, then (cwnd - W) / 3, from W + 48 on 16.
 //!
-//! All of these are multiplied by the average number of packets that an ACK acknowledges (weight of the newest ACK:
-//! 1/16), so that delayed ACKs do not slow the search down; the increase counts packets, so that they double it. All
-//! numbers are whole, and the average in whole 16ths. The increase is found anew when the window has changed, and after
-//! 1/32 s.
+//! Each is multiplied by the average number of packets that an ACK acknowledges (weight of the newest ACK: 1/16), which
+//! is meant to make up for delayed ACKs. Since the increase counts packets, delayed ACKs double it instead. All numbers
+//! are whole, the average in 16ths. The increase is computed anew when the window has changed, and every 1/32 s.
 
 use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::{Span, Time};

@@ -1,20 +1,20 @@
 //! CDG: the gradient of the delay is a sign of congestion (Hayes and Armitage, "Revisiting TCP Congestion Control using
 //! Delay Gradients", IFIP Networking 2011, section 3).
 //!
-//! Each round trip has a smallest and a largest RTT; g is how much one of them has grown since the round before,
+//! Each round trip has a smallest and a largest RTT. The gradient g of either is its growth since the round before,
 //! averaged over a = 8 rounds.
-//! - The window backs off with the probability 1 - exp(-g / G), G = 3 ms, to beta = 0.7 of it (equations 1 to 3).
-//! - A loss costs half. The window that the loss halves is the shadow window, which grows as Reno's and ignores the
-//!   gradient, so that competing flows that wait for losses do not starve this one (equation 5).
-//! - Of b = 5 backoffs in a row that have not made the gradient negative none helps: the next 5 are left out.
+//! - With the probability 1 - exp(-g / G), G = 3 ms, the window backs off to beta = 0.7 of it (equations 1 to 3).
+//! - A loss halves the shadow window. It grows as Reno's and ignores the gradient, so that flows that react to losses
+//!   alone do not starve this one (equation 5).
+//! - If b = 5 backoffs in a row have not made the gradient negative, they do not help: the next 5 are left out.
 //!
 //! Deviations, measured on Linux 7.2 (`/sys/module/tcp_cdg`: beta 724/1024, window 8, no loss tolerance, shadow
 //! window):
-//! - slow start ends by HyStart;
-//! - the window never rises at a loss: 271 packets stay 271 where the shadow window is above 542;
-//! - one draw per round: of the smallest RTT's gradient if it is positive, else of the largest's (46 backoffs in 60 s
-//!   on a path of 20 ms and 100 Mb/s, a mean of 30 rounds with a rising queue between them; 1 / (1 - exp(-0.12 ms / G))
-//!   = 25, and the average lags by some rounds).
+//! - Slow start ends by HyStart.
+//! - The window never rises at a loss: 271 packets stay 271 where the shadow window is above 542.
+//! - There is one draw per round, by the gradient of the smallest RTT if it is positive, else by that of the largest. A
+//!   path of 20 ms and 100 Mb/s had 46 backoffs in 60 s, with a mean of 30 rounds of a rising queue between them. 1 /
+//!   (1 - exp(-0.12 ms / G)) is 25, and the average lags by some rounds.
 
 use super::draw::Draw;
 use super::hystart::HyStart;

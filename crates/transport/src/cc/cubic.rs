@@ -1,14 +1,14 @@
 //! CUBIC (RFC 9438), with HyStart.
 //!
-//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's: the
-//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion (the RFC's section
-//! 4.3 then sets it to 1), as in RFC 8312; and a window of two packets is the least to fall to.
+//! Windows are in packets and times in seconds, as in the RFC's equations. Two deviations are Linux's. The
+//! Reno-friendly estimate keeps alpha_cubic after it has passed the window of the last congestion, as in RFC 8312;
+//! section 4.3 of RFC 9438 sets it to 1 then. The least window after a reduction is two packets.
 //!
-//! `coarse`, on by default, is how Linux evaluates these equations: in whole packets, at most once per tick of the
-//! host's clock, and while the window stands still only every 1/32 s; in between the window grows at the last computed
-//! pace, also where congestion has brought it back to that size. On wide-area paths this has no visible effect. On a
-//! path of 100 us a window can stand still for 300 round trips. A window that begins to grow keeps the pace of its
-//! first packet for the rest of the tick: 10 round trips at HZ=1000.
+//! `coarse`, on by default, evaluates these equations as Linux does: in whole packets, at most once per tick of the
+//! host's clock, and only every 1/32 s while the window stands still. In between the window grows at the pace that was
+//! computed last, also where congestion has brought the window back to that size. Wide-area paths show no effect of
+//! this. On a path of 100 us a window can stand still for 300 round trips. A window that begins to grow keeps the pace
+//! of its first packet for the rest of the tick, which is 10 round trips at HZ=1000.
 
 use super::hystart::HyStart;
 use super::round::{in_ticks, tick_of};

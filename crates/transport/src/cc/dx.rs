@@ -1,32 +1,35 @@
 //! DX: the window follows the queueing delay, measured one way and without synchronized clocks (Lee, Park, Jang, Moon
 //! and Han, "Accurate Latency-based Congestion Feedback for Datacenters", USENIX ATC 2015).
 //!
-//! Once per round trip, with Q the average queueing delay of the round's samples (equation 1): cwnd + 1 if Q is zero,
-//! cwnd (1 - Q / V) if not, where V = R W* / (W* - 1) (equation 8) with the base round-trip time R and the window W*
-//! before the decrease. Q below the headroom counts as zero (section 4.2). Queueing delay is one-way delay less the
-//! base, which is the one of the packet with the smallest round-trip time, taken anew whenever that is undercut or seen
-//! again (section 2), because a base that is kept drifts away with the clocks. The average is taken of the one-way
-//! delays, then the base is subtracted, and what drift or noise makes negative is less than any headroom.
+//! Once per round trip, Q is the average queueing delay of the round's samples. The window grows by one packet if Q is
+//! zero, and becomes cwnd (1 - Q / V) if not (equation 1). V is R W* / (W* - 1), with the base round-trip time R and
+//! the window W* before the decrease (equation 8). A Q below the headroom counts as zero (section 4.2).
+//!
+//! Queueing delay is the one-way delay less a base. The base is the one-way delay of the packet with the smallest
+//! round-trip time. It is measured anew when a round-trip time is smaller than that or as small (section 2), since an
+//! old base drifts away with the clocks. The base is subtracted from the average of the one-way delays. Drift or noise
+//! can make the result negative, by less than any headroom.
 //!
 //! Where the paper is silent:
-//! - *Seen again* means within half the headroom, which is no queueing by section 4.2: under the noise of real stamps
-//!   the very smallest comes too seldom, and a base that is not taken anew drifts. It means at least within 84 ns: four
-//!   timestamps of 1 ns, twice, are good for 4 ns, and two clocks that each drift by 40 ns per ms for 80 more over the
-//!   longest time that an ACK counts as a measure (1 ms). One packet's delay at 10 Gb/s is 1200 ns. Under noise that is
-//!   larger, the smallest is seen again less often; the base is then older, as in the paper.
-//! - *R* is the interfaces' round trip, of the four timestamps that the sender gets (section 4), or the one that the
-//!   windows fill, with the hosts' stacks (equation 2: the sum of W = C R): [`DxConfig::round_trip`].
-//! - *Q above the headroom* is drained whole, or as far as it exceeds the headroom ([`DxConfig::drain`]): section 5.3
-//!   has the queue grow with the headroom "by the same amount", which fits the second.
-//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, for two that come to a switch at the
-//!   same moment are not congestion: by default 1.2 us, a packet of 1500 B at 10 Gb/s.
-//! - *The current window's* Q: after a decrease the samples of one round are of packets sent before it, under the
-//!   larger window. They are left out, or the same queue would be answered twice: equation 8 derives V for once. After
-//!   an increase by one packet they are not, so that the window grows by one each round trip.
-//! - *Slow start* is TCP's, until the first round with Q above the headroom; equation 1 decides to where. The window
-//!   goes on doubling to that round's end, or it stops at the first sample above the headroom
-//!   ([`DxConfig::slow_start`]).
-//! - *Loss* halves the window as in Reno, and the round it falls in is left out. Two packets are the least window.
+//! - *As small* means within half the headroom of the smallest, and at least within 84 ns. Real timestamps are noisy,
+//!   so that the very smallest round-trip time comes too seldom to follow the drift. Half the headroom is no queueing
+//!   by section 4.2. The 84 ns are 4 for four timestamps of 1 ns, twice, and 80 for two clocks that each drift by 40 ns
+//!   per ms, over 1 ms, the longest time for which an ACK counts as a measure. One packet's delay at 10 Gb/s is 1200
+//!   ns. Where the noise is larger than this, the base is older, as in the paper.
+//! - *R* is the round trip between the interfaces, from the four timestamps that the sender gets (section 4), or the
+//!   round trip with the hosts' stacks, which the windows fill (equation 2: the sum of W = C R). See
+//!   [`DxConfig::round_trip`].
+//! - *Q above the headroom* is drained whole, or only as far as it exceeds the headroom ([`DxConfig::drain`]). Section
+//!   5.3 has the queue grow with the headroom "by the same amount", which fits the second.
+//! - *The headroom* must exceed the noise (0.53 us in hardware) and one packet, since two packets that reach a switch
+//!   at the same moment are not congestion. The default is 1.2 us, a packet of 1500 B at 10 Gb/s.
+//! - *Samples after a decrease*: those of one round are of packets that were sent before it, under the larger window.
+//!   They are left out, since equation 8 derives V for one answer to a queue. After an increase by one packet they
+//!   count, so that the window grows by one packet each round trip.
+//! - *Slow start* is TCP's until the first round with Q above the headroom. The window goes on doubling until the end
+//!   of that round, or stops at the first sample above the headroom ([`DxConfig::slow_start`]). Then equation 1 sets
+//!   it.
+//! - *Loss* halves the window as in Reno, and the round with the loss is left out. Two packets are the least window.
 //! - A round without samples (short packets are not measured) leaves the window as it is.
 
 use super::exact::Exact;

@@ -1,14 +1,14 @@
-//! HyStart: leaving slow start before it overshoots (Ha and Rhee, "Taming the elephants: new TCP slow start",
-//! Computer Networks 55(9), 2011).
+//! HyStart: leaving slow start before it overshoots (Ha and Rhee, "Taming the elephants: new TCP slow start", Computer
+//! Networks 55(9), 2011).
 //!
-//! Two signs are watched for in each round of slow start, from a window of 16 packets on: an ACK train (ACKs that come
-//! close together) longer than half the smallest round-trip time, and a rise of the round's smallest RTT (over its
-//! first 8 samples) by an eighth, bounded to 4..16 ms.
+//! From a window of 16 packets on, each round of slow start looks for two signs. One is an ACK train, which are ACKs
+//! close together, that lasts longer than half the smallest round-trip time. The other is a rise of the round's
+//! smallest RTT, over its first 8 samples, by an eighth, but by at least 4 and at most 16 ms.
 //!
-//! As in Linux the train may be longer by the time in which the sender, at its pace, sends two bursts of 64 KiB, at
-//! most by half a millisecond: on short paths the ACKs of a burst alone are longer than half a round trip. That pace
-//! is what the ACK before has left: what is in the window or in flight, twice in a round trip in slow start, 1.2 times
-//! near the threshold. Times are in whole microseconds.
+//! As in Linux the train may last longer by the time in which the sender sends two bursts of 64 KiB at its pace, at
+//! most by half a millisecond. On short paths the ACKs of one burst alone last longer than half a round trip. The pace
+//! is the one after the previous ACK: the window, or what is in flight, twice in a round trip in slow start and 1.2
+//! times near the threshold. Times are in whole microseconds.
 
 use super::{Ack, Window};
 use crate::tcp::LARGEST;

@@ -1,14 +1,14 @@
 //! LP: a flow that yields to others (Kuzmanovic and Knightly, "TCP-LP: A Distributed Algorithm for Low Priority Data
 //! Transfer", INFOCOM 2003, section III).
 //!
-//! One-way delays d come from the timestamps of ACKs, the peer's clock less the echo of ours. The smoothed delay sd <-
-//! (1 - 1/8) sd + 1/8 d tells early congestion where sd > d_min + (d_max - d_min) delta, delta = 0.15. The window is
-//! then halved, and an inference phase of three round trips begins without growth; early congestion in that phase
-//! leaves a window of one packet. Else LP is Reno.
+//! One-way delays d come from the timestamps of ACKs: the peer's clock less the echo of ours. The smoothed delay is sd
+//! <- (1 - 1/8) sd + 1/8 d. Congestion is early where sd > d_min + (d_max - d_min) delta, with delta = 0.15. It halves
+//! the window and begins an inference phase of three round trips without growth. Early congestion in that phase leaves
+//! a window of one packet. Otherwise LP is Reno.
 //!
-//! Linux 7.2 hardly ever finds early congestion: one flow that fills queues of 12 to 180 ms over 20 s has the same
-//! windows as with NewReno at each of 19,999 samples; of 16 flows in a hybrid fabric a few are seen to halve their
-//! windows. `lp.early = false`, the default, is Linux's LP; `true` is the paper's.
+//! Linux 7.2 hardly ever finds early congestion. One flow that fills queues of 12 to 180 ms over 20 s has the same
+//! windows as with NewReno at each of 19,999 samples. Of 16 flows in a hybrid fabric a few halve their windows.
+//! `lp.early = false`, the default, is Linux's LP; `true` is the paper's.
 
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Window};
 use firstlight_units::{Span, Time};

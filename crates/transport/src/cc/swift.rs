@@ -1,20 +1,24 @@
 //! Swift: the window keeps the fabric's delay at a target (Kumar et al., "Swift: Delay is Simple and Effective for
 //! Congestion Control in the Datacenter", SIGCOMM 2020, section 3 and algorithm 1).
 //!
-//! The delay is the round trip of the interfaces' timestamps. Below the target the window grows by ai / cwnd for each
-//! packet acknowledged (by ai where it is below one packet); else, at most once per round trip, it becomes cwnd max(1 -
-//! beta (delay - target) / delay, 1 - max_mdf). A fast recovery and a timeout cost max_mdf; timeouts that repeat lead
-//! to the least window. A window below one packet is one packet, and the next one waits for RTT / cwnd.
+//! The delay is the round trip between the interfaces, from their timestamps. Below the target the window grows by ai /
+//! cwnd for each packet acknowledged, or by ai if the window is below one packet. Above the target, at most once per
+//! round trip, it becomes cwnd max(1 - beta (delay - target) / delay, 1 - max_mdf). A fast recovery and a timeout cost
+//! max_mdf; repeated timeouts lead to the least window. With a window below one packet one packet is in flight, and the
+//! next one waits for RTT / cwnd.
 //!
-//! The target grows for flows with small windows (section 3.5): base + max(0, min(a / sqrt(cwnd) + b, fs_range)) with a
-//! = fs_range / (1 / sqrt(fs_min_cwnd) - 1 / sqrt(fs_max_cwnd)) and b = -a / sqrt(fs_max_cwnd). Its part for the path's
-//! hops is in the base: an endpoint here does not know its path.
+//! Flows with small windows have a higher target (section 3.5): base + max(0, min(a / sqrt(cwnd) + b, fs_range)), with
+//! a = fs_range / (1 / sqrt(fs_min_cwnd) - 1 / sqrt(fs_max_cwnd)) and b = -a / sqrt(fs_max_cwnd). The target's part for
+//! the path's hops is in the base, since an endpoint here does not know its path.
 //!
-//! Left out: the window for the end host's delay (hosts take no time here beside what the fabric's interfaces model).
-//! Where the algorithm is for another stack than TCP: the window grows only while it limits; after a timeout the
-//! endpoint begins with one packet and comes back as in slow start to the window that the algorithm names, and there is
-//! no slow start else; the count of timeouts for the least window (5) is ours. Loss is measured against the last ACK's
-//! time.
+//! Left out is the window for the end host's delay: hosts take no time here beside what the interfaces model.
+//!
+//! The paper's algorithm is not for TCP. Here:
+//! - The window grows only while it limits the sender.
+//! - After a timeout the endpoint begins with one packet and returns to the algorithm's window as in slow start. There
+//!   is no other slow start.
+//! - Five timeouts in a row lead to the least window; the paper has no number.
+//! - A loss counts as being at the time of the last ACK.
 
 use super::exact::Exact;
 use super::{Ack, CongestionControl, ControllerConfig, Window};

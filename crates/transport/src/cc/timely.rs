@@ -1,20 +1,24 @@
 //! TIMELY: a rate that follows the gradient of the round-trip time (Mittal et al., "TIMELY: RTT-based Congestion
 //! Control for the Datacenter", SIGCOMM 2015, section 4 and algorithm 1).
 //!
-//! Data go out in segments of 16 to 64 KB, each as a burst, as far apart as the rate says. When a segment is complete,
-//! with its RTT: the differences of consecutive RTTs are averaged, rtt_diff = (1 - alpha) rtt_diff + alpha (RTT -
-//! previous RTT), and gradient = rtt_diff / minRTT. Below T_low the rate grows by delta; above T_high it becomes rate
-//! (1 - beta (1 - T_high / RTT)); else it grows by N delta where the gradient is not positive, N being 5 from the fifth
-//! such completion in a row on and 1 before, and becomes rate (1 - beta gradient) where it is.
+//! Data leave in segments of 16 to 64 KB. A segment is one burst, and the rate decides the time between two bursts. A
+//! complete segment gives an RTT. The differences of consecutive RTTs are averaged: rtt_diff = (1 - alpha) rtt_diff +
+//! alpha (RTT - previous RTT), and gradient = rtt_diff / minRTT.
+//! - Below T_low the rate grows by delta.
+//! - Above T_high it becomes rate (1 - beta (1 - T_high / RTT)).
+//! - In between, with a gradient of zero or less, it grows by N delta; N is 1, and 5 from the fifth such segment in a
+//!   row on.
+//! - In between, with a positive gradient, it becomes rate (1 - beta gradient).
 //!
-//! RTT is the network's, of the interfaces' timestamps, of the packet that completes the segment. delta = 10 Mb/s, beta
-//! = 0.8, T_low = 50 us and T_high = 500 us are the paper's; alpha = 0.875 and minRTT = 20 us, a constant, are what the
-//! authors of "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY" (CoNEXT 2016, table 2) took for it.
+//! RTT is that of the packet that completes the segment, between the interfaces and by their timestamps. The paper's
+//! values are delta = 10 Mb/s, beta = 0.8, T_low = 50 us and T_high = 500 us. It has none for alpha and minRTT: 0.875
+//! and 20 us, a constant, are those of "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY" (CoNEXT 2016,
+//! table 2).
 //!
-//! Where the paper is silent, or this is a TCP: the rate starts at the line's (the paper divides that by the flows of a
-//! host, which no endpoint knows) and stays between delta and that. The paper's network loses nothing and has no
-//! window; here the window grows as in slow start without an end and only bounds what a flow can have in flight. Loss
-//! halves the rate.
+//! Where the paper is silent, or TCP differs: the rate starts at the line's rate and stays between delta and that. The
+//! paper divides the start by the flows of a host, which no endpoint knows. The paper's network loses nothing and has
+//! no window. Here the window grows as in slow start without an end, and only limits what a flow can have in flight.
+//! Loss halves the rate.
 
 use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::{Bytes, Rate, Span};

@@ -1,15 +1,19 @@
 //! Vegas: the window keeps a few packets in the queue (Brakmo and Peterson, "TCP Vegas: End to End Congestion Avoidance
 //! on a Global Internet", IEEE JSAC 13(8), 1995, section III).
 //!
-//! Once per round trip: expected = cwnd / BaseRTT, actual = cwnd / RTT; from their difference follows how many packets
-//! of this flow wait somewhere. Below alpha the window grows by one packet, above beta it shrinks by one. Slow start
-//! ends when more than gamma wait.
+//! Once per round trip expected = cwnd / BaseRTT and actual = cwnd / RTT. Their difference gives the number of packets
+//! of this flow that wait in queues. Below alpha the window grows by one packet, above beta it shrinks by one. Slow
+//! start ends when more than gamma wait.
 //!
-//! Deviations, as measured on Linux: the packets that wait are (expected - actual) RTT = cwnd (RTT / BaseRTT - 1), more
-//! than the paper's (expected - actual) BaseRTT where the queue is long. Slow start doubles the window in every round
-//! trip, not in every other one, and ends with one packet more than BaseRTT asks for. RTT is the smallest of the round;
-//! a round of two samples or fewer, and a connection that has lost something, grow as Reno does. BaseRTT is forgotten
-//! whenever nothing is in flight. Loss is Reno's.
+//! Deviations, as measured on Linux:
+//! - The packets that wait are (expected - actual) RTT = cwnd (RTT / BaseRTT - 1). That is more than the paper's
+//!   (expected - actual) BaseRTT where the queue is long.
+//! - Slow start doubles the window in every round trip, not in every other one. It ends with one packet more than
+//!   BaseRTT asks for.
+//! - RTT is the smallest of the round. A round of two samples or fewer grows as Reno does, and so does a connection
+//!   that has lost something.
+//! - BaseRTT is forgotten whenever nothing is in flight.
+//! - Loss is Reno's.
 
 use super::round::RoundRtt;
 use super::{Ack, CongestionControl, ControllerConfig, ModuleParameter, NewReno, NewRenoConfig, Window};

@@ -1,15 +1,19 @@
 //! Veno: a loss with a short queue is taken for a random one (Fu and Liew, "TCP Veno: TCP Enhancement for Transmission
 //! Over Wireless Access Networks", IEEE JSAC 21(2), 2003, section II).
 //!
-//! N = cwnd (RTT - BaseRTT) / RTT are the packets of the flow that wait in queues, as in Vegas. Where N < beta = 3 the
-//! path is not congested: the window grows as in Reno, and a loss takes a fifth of it. Otherwise it grows by one packet
-//! in two round trips, and a loss takes half.
+//! N = cwnd (RTT - BaseRTT) / RTT is the number of packets of the flow that wait in queues, as in Vegas. Where N < beta
+//! = 3 the path is not congested: the window grows as in Reno, and a loss takes a fifth of it. Otherwise it grows by
+//! one packet in two round trips, and a loss takes half.
 //!
-//! Deviations, as measured on Linux: the paper smooths the RTT; here it is the smallest since the last ACK that could
-//! raise the window (on a path of 20 ms that carries bursts, whose smallest RTT per round stays at the base, windows
-//! above 139 packets grow at half the pace in many rounds). Where there is none yet, the whole window waits. N is
-//! rounded up to halves of a packet. BaseRTT is forgotten when nothing is in flight. Until the connection has three
-//! samples, that of its handshake included, and while something is lost or out of order, the window grows as in Reno.
+//! Deviations, as measured on Linux:
+//! - The paper smooths the RTT. Here it is the smallest since the last ACK that could raise the window. On a path of 20
+//!   ms that carries bursts, whose smallest RTT per round stays at the base, windows above 139 packets grow at half the
+//!   pace in many rounds.
+//! - Where there is no RTT yet, the whole window counts as waiting.
+//! - N is rounded up to halves of a packet.
+//! - BaseRTT is forgotten when nothing is in flight.
+//! - The window grows as in Reno until the connection has three samples, that of its handshake included, and while
+//!   something is lost or out of order.
 
 use super::round::RoundRtt;
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};

@@ -10,7 +10,7 @@
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct TreeNode {
     parent: u32,
     /// The left and the right child.
     children: [u32; 2],
@@ -20,7 +20,7 @@ struct Node {
 /// A red-black tree without keys.
 #[derive(Clone, Debug)]
 pub(crate) struct Descent {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
     free: Vec<u32>,
     root: u32,
 }
@@ -46,7 +46,7 @@ impl Descent {
             (_, Some(after)) => (after, 0),
             _ => (NONE, 0),
         };
-        let node = Node { parent, children: [NONE; 2], red: true };
+        let node = TreeNode { parent, children: [NONE; 2], red: true };
         let id = self.free.pop().unwrap_or(self.nodes.len() as u32);
         if id as usize == self.nodes.len() {
             self.nodes.push(node);
@@ -64,7 +64,7 @@ impl Descent {
 
     /// Removes the first node in order.
     pub(crate) fn remove_first(&mut self, first: u32) {
-        let Node { parent, children: [_, child], red } = self.nodes[first as usize];
+        let TreeNode { parent, children: [_, child], red } = self.nodes[first as usize];
         if child != NONE {
             self.nodes[child as usize].parent = parent;
         }
@@ -190,7 +190,7 @@ mod tests {
         if node == NONE {
             return 0;
         }
-        let Node { parent: its, children: [left, right], red } = tree.nodes[node as usize];
+        let TreeNode { parent: its, children: [left, right], red } = tree.nodes[node as usize];
         assert_eq!(its, parent);
         assert!(!red || !tree.is_red(parent), "two red nodes in a row");
         let black = check(tree, left, node, order);

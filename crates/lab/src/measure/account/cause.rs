@@ -193,19 +193,6 @@ pub(super) enum Where {
     MiceVoq(u16, u16),
 }
 
-impl Where {
-    /// A number that is the same for few places of an experiment.
-    pub(super) fn hash(self) -> usize {
-        match self {
-            Where::Nowhere => 1,
-            Where::Host(host) => usize::from(host) * 5 + 2,
-            Where::Place(code) => code as usize * 7 + (code >> 24) as usize,
-            Where::Voq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13,
-            Where::MiceVoq(src, dst) => usize::from(src) * 11 + usize::from(dst) * 13 + 3,
-        }
-    }
-}
-
 /// Who was the cause.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Who {
@@ -222,20 +209,6 @@ pub(super) enum Who {
     Circle,
     /// Pause frames on the link.
     PauseFrames,
-}
-
-impl Who {
-    /// A number that is the same for few of them.
-    pub(super) fn hash(self) -> usize {
-        match self {
-            Who::Flow(number) | Who::Root(number) => number as usize + 5,
-            Who::Nobody => 0,
-            Who::Datagrams => 1,
-            Who::Notifications => 2,
-            Who::Circle => 3,
-            Who::PauseFrames => 4,
-        }
-    }
 }
 
 /// A part of the time of a flow.

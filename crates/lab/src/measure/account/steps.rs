@@ -4,9 +4,6 @@ use super::cause::{Cause, Step, Waiting, Where, Who};
 use firstlight_units::Time;
 use std::collections::BTreeMap;
 
-/// How many names are found without a search.
-const RECENT: usize = 256;
-
 /// Parts of the time, which are found from the last to the first. Those of one cause that follow each other are one; a
 /// wait in a queue is one, whoever's packets stood ahead.
 #[derive(Debug)]
@@ -17,8 +14,6 @@ pub(super) struct Steps {
     end: Time,
     names: Vec<StepName>,
     numbers: BTreeMap<StepName, u32>,
-    /// Names by a hash: those that were found last.
-    recent: [u32; RECENT],
     /// The part that was found last, if it may go on.
     open: Option<Step>,
     /// Whose packets the open part has waited for, and how long.
@@ -32,12 +27,6 @@ pub(super) struct StepName {
     pub(super) cause: Cause,
     pub(super) place: Where,
     pub(super) who: Who,
-}
-
-impl StepName {
-    fn hash(&self) -> usize {
-        (self.place.hash() + self.who.hash() * 17 + self.cause as usize * 31 + self.waiting as usize * 29) % RECENT
-    }
 }
 
 /// A part, of which there can be many.
@@ -66,15 +55,7 @@ pub(super) struct Part {
 
 impl Steps {
     pub(super) fn new() -> Self {
-        Steps {
-            all: vec![],
-            end: Time::ZERO,
-            names: vec![],
-            numbers: BTreeMap::new(),
-            recent: [0; RECENT],
-            open: None,
-            ahead: vec![],
-        }
+        Steps { all: vec![], end: Time::ZERO, names: vec![], numbers: BTreeMap::new(), open: None, ahead: vec![] }
     }
 
     /// Adds a part, which takes so much of the experiment's time.
@@ -124,16 +105,10 @@ impl Steps {
 
     /// The number of a name.
     fn number(&mut self, name: StepName) -> u32 {
-        let hash = name.hash();
-        let recent = self.recent[hash];
-        if self.names.get(recent as usize) == Some(&name) {
-            return recent;
-        }
         let number = *self.numbers.entry(name).or_insert(self.names.len() as u32);
         if number as usize == self.names.len() {
             self.names.push(name);
         }
-        self.recent[hash] = number;
         number
     }
 

@@ -38,9 +38,6 @@ struct Group<'a> {
     log: Option<(Cause, &'a ServiceLog, Vec<u64>)>,
 }
 
-/// How many groups are found without a search.
-const RECENT: usize = 256;
-
 /// Sums of a walk, and each part where these are wanted.
 pub(super) struct Sums<'a> {
     time_scale: u64,
@@ -48,8 +45,6 @@ pub(super) struct Sums<'a> {
     numbers: BTreeMap<Head, usize>,
     /// The group that was found last.
     last: usize,
-    /// Groups by a hash of their heads: those that were found last.
-    recent: [u32; RECENT],
     steps: Option<Steps>,
     /// Memory for the sums of a wait.
     ahead: Vec<u64>,
@@ -59,7 +54,7 @@ impl<'a> Sums<'a> {
     pub(super) fn new(time_scale: u32) -> Self {
         let time_scale = u64::from(time_scale);
         let (groups, numbers, ahead) = (vec![], BTreeMap::new(), vec![]);
-        Sums { time_scale, groups, numbers, last: 0, recent: [0; RECENT], steps: None, ahead }
+        Sums { time_scale, groups, numbers, last: 0, steps: None, ahead }
     }
 
     /// Sums that keep each part, if these are wanted.
@@ -81,18 +76,11 @@ impl<'a> Sums<'a> {
     }
 
     fn find(&mut self, head: Head) -> usize {
-        let (waiting, place) = head;
-        let hash = (place.hash() + waiting as usize * 29) % RECENT;
-        let recent = self.recent[hash] as usize;
-        if self.groups.get(recent).is_some_and(|group| group.head == head) {
-            return recent;
-        }
         let next = self.groups.len();
         let number = *self.numbers.entry(head).or_insert(next);
         if number == next {
             self.groups.push(Group { head, nobody: [0; Cause::COUNT], others: BTreeMap::new(), log: None });
         }
-        self.recent[hash] = number as u32;
         number
     }
 

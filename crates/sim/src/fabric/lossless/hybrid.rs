@@ -231,11 +231,12 @@ impl LinkLayer for LosslessRacks {
 
     fn new(config: &HybridConfig, core: &mut Core) -> Self {
         let pfc = config.pfc.as_ref().expect("a lossless fabric has PFC");
+        assert!(config.tables.segregation.is_none(), "the VOQs of mice have no account of PFC");
         let nic =
             Self::host_port(Serializer::new(config.links.rate, config.time_scale).framed(config.interface.framing), {
                 config.links.delay * u64::from(config.time_scale)
             });
-        core.make_pausable(vec![nic; config.racks * config.hosts_per_rack]);
+        core.make_pausable(vec![nic; config.hosts()]);
         let points = PausePoints::new(config);
         let of_points = (0..points.count()).map(|number| point_config(config, &points, number)).collect();
         LosslessRacks { state: Lossless::with(pfc, 1, of_points), points }

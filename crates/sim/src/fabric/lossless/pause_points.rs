@@ -40,7 +40,7 @@ pub(in crate::fabric) enum PausePoint {
 
 impl PausePoints {
     pub(super) fn new(config: &HybridConfig) -> Self {
-        let HybridConfig { racks, hosts_per_rack, .. } = *config;
+        let (racks, hosts_per_rack) = (config.racks(), config.hosts_per_rack);
         let adapters = config.interface.adapter.receive.is_some();
         PausePoints { racks, hosts_per_rack, switched: config.packet.switched, adapters }
     }
