@@ -64,7 +64,7 @@ def test_calibration_leaves_no_gap_below_the_link_s(experiment: Path) -> None:
 
 def test_the_stages_are_those_of_the_claim() -> None:
     plan = named("dx/fig06-chain")
-    assert [curve.set["chain.stage"] for curve in plan.curves] == stages()
+    assert [c.set["chain.stage"] for c in plan.curves if list(c.set) == ["chain.stage"]] == stages()
 
 
 @pytest.mark.parametrize(

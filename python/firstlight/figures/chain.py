@@ -24,7 +24,8 @@ def deviations(measured: Measured, plot: Plot) -> Figure:
     """A bar per stage on a logarithmic axis, with its 95 % interval, and the paper's numbers where they
     exist."""
     point = measured.points()[0]
-    curves = [c for c in measured.claim.curves if measured.has(c, point)]
+    curves = [measured.curves[name] for name in plot.curves or measured.curves]
+    curves = [c for c in curves if measured.has(c, point)]
     y = np.arange(len(curves), dtype=float)
 
     def paint(canvas: Canvas) -> None:
