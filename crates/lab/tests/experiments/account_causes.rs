@@ -224,8 +224,8 @@ fn a_program_computes_before_it_writes() {
     assert_eq!(computed, [5 * US; 2]);
 }
 
-/// A program works for 115.84 us on the first packet, which it takes 0.4 ns after its arrival, at the next nanosecond of
-/// its host's clock. It reads the second one, which arrives 1.2 us after the first, when it has done that.
+/// A program works for 115.84 us on the first packet, which it takes 0.4 ns after its arrival, at the next nanosecond
+/// of its host's clock. It reads the second one, which arrives 1.2 us after the first, when it has done that.
 #[test]
 fn a_program_reads_later() {
     let outcome = exact(&format!("{STAR}{}read_rate = \"100Mbps\"\n", flow(1, 0, 2 * 1448, "0s")), &[]);

@@ -72,8 +72,8 @@ pub(crate) struct Receiver {
     ack_before_change: Option<(u64, Option<u16>)>,
     /// What that one reports, where the packet that is marked otherwise, or one before it, came out of order.
     report_before_change: Option<Box<Report>>,
-    /// An acknowledgement that goes out as it would have before the last segment arrived: of what, the window field, and
-    /// what was reported.
+    /// An acknowledgement that goes out as it would have before the last segment arrived: of what, the window field,
+    /// and what was reported.
     held_ack: Option<Box<(u64, u16, Report)>>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
