@@ -138,6 +138,11 @@ impl Connection {
     }
 
     fn establish(&mut self, p: TcpSegment<'_>, now: Time) {
+        if self.state == State::SynSent && self.syn_retries > 0 {
+            // Linux takes the window for one packet after the timeout, and works the rate out before it begins with
+            // ten.
+            self.sender.rate = (1, 200);
+        }
         self.state = State::Established;
         self.sender.stats.established = Some(now);
         self.due = Due::Nothing;

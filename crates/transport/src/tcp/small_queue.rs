@@ -166,16 +166,27 @@ mod tests {
 
     /// A sender after a handshake of 10 ms: a round trip is that long, so that it sends little in a millisecond.
     fn established() -> (Connection, Time) {
+        established_after(0, US * 5000, 1500)
+    }
+
+    /// A sender of packets of this size after a handshake whose SYN is lost so often, and whose packets take so long to
+    /// the other end.
+    fn established_after(losses: u32, delay: Span, mtu: u16) -> (Connection, Time) {
         let end = |host| Endpoint { host: HostId(host), port: 1 };
-        let tcp = TcpConfig { mtu: 1500, nagle: false, ..TcpConfig::default() };
+        let tcp = TcpConfig { mtu, nagle: false, ..TcpConfig::default() };
         let connection = |a, b| Connection::new(&tcp, &CcConfig::from_name("newreno").unwrap(), end(a), end(b), 0);
         let mut ends = [connection(0, 1), connection(1, 0)];
         ends[0].connect(Time::ZERO);
         let mut now = Time::ZERO;
+        for _ in 0..losses {
+            assert!(ends[0].transmit(now, &mut Packet::default()));
+            now = ends[0].poll_timeout().unwrap();
+            assert!(ends[0].on_timeout(now));
+        }
         for from in [0, 1, 0] {
             let mut p = Packet::default();
             assert!(ends[from].transmit(now, &mut p));
-            now += US * 5000;
+            now += delay;
             ends[1 - from].on_segment(p.tcp().unwrap(), now);
         }
         let [sender, _] = ends;
@@ -208,6 +219,17 @@ mod tests {
             assert_eq!(sent(&mut sender, at, &mut free, US * 10).len(), packets, "after {after} us");
         }
         assert_eq!(sender.in_flight(), 10, "the window is full");
+    }
+
+    /// The receive window is of seven packets. A round trip counts as a millisecond, in which the window of ten packets
+    /// would be sent twice, but after a lost SYN one packet: then two bursts of three packets are the limit.
+    #[test]
+    fn the_interface_holds_two_bursts_after_a_lost_syn() {
+        for (losses, packets) in [(0, 7), (1, 6)] {
+            let (mut sender, now) = established_after(losses, US * 500, 9000);
+            sender.write(1_000_000, now);
+            assert_eq!(sent(&mut sender, now, &mut { now }, US * 10).len(), packets);
+        }
     }
 
     /// The same where the interface says that packets have left.
