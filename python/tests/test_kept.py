@@ -2,7 +2,7 @@
 
 from firstlight.claims.rows import Row
 from firstlight.pages.kept import Kept
-from firstlight.pages.lines import SCALE_COLUMNS, by_metric, filled, scale_lines
+from firstlight.pages.lines import SCALE_COLUMNS, Line, by_metric, filled, scale_lines
 
 SCALES = """\
 `firstlight reproduce x --quick --hosts linux`, version simulated hosts 2.0, Linux hosts 1.0 and 1.1:
@@ -91,7 +91,7 @@ def test_lines_of_linux_hosts_are_kept_where_they_stood() -> None:
         ("C", "8.00"),
     ], "B, which is no longer run, is gone"
     assert joined["HDFS: p99, ratio (x)"][1] == ("A / B, Linux", "9.00", "4.00")
-    other = {"HDFS: p99 (us)": [("point", "mean"), ("A", "7.00")]}
+    other: dict[str, list[Line]] = {"HDFS: p99 (us)": [("point", "mean"), ("A", "7.00")]}
     assert kept.joined(other)["HDFS: p99 (us)"] == other["HDFS: p99 (us)"], "other columns"
     assert Kept("").joined(tables) == tables
     assert Kept("").version == ""
@@ -100,7 +100,7 @@ def test_lines_of_linux_hosts_are_kept_where_they_stood() -> None:
 
 def test_each_table_by_curve_keeps_its_own_lines() -> None:
     kept = Kept(GRID)
-    new = [("tcp", "Base", "PFC"), ("reno", "1.00", "2.00")]
+    new: list[Line] = [("tcp", "Base", "PFC"), ("reno", "1.00", "2.00")]
     joined = kept.joined({title: new for title in ("Mean wait (us)", "Largest wait (us)", "Another (us)")})
     assert joined["Mean wait (us)"] == [*new, ("reno, Linux", "13.4", "5.00")]
     # The line that it followed is the head.
