@@ -206,17 +206,6 @@ static bool asks_what_is_ready(int number)
 	}
 }
 
-/*
- * Whether a read of the clock is one of those that take time in the end. What a program's other calls read on their way
- * is not: its socket reads the clock for each packet, and a fast program sends hundreds at one moment.
- */
-bool firstlight_asks_for_time(void)
-{
-	int number = UPT_SYSCALL_NR(&current->thread.regs.regs);
-
-	return !current->mm || reads_clock(number) || asks_what_is_ready(number);
-}
-
 /* Of such calls since the program has slept, so many take no time, and later ones up to 1 us. */
 void __firstlight_call_polls(int number)
 {
