@@ -187,7 +187,7 @@ EQUAL = {
     "a train of ACKs": draw(7, 59),
     "what is reported is kept together": draw(7, 142),
     "a timer that counts nanoseconds": draw(11, 123),
-    "a buffer that grows between two bursts": draw(7, 224),
+    "a buffer that grows between two bursts": replace(draw(7, 224), reader=None),
     "copies in bursts like new data": draw(11, 135),
     "an ACK in the interface": draw(23, 1),
     "a copy whose timestamp is not echoed": draw(23, 30),
