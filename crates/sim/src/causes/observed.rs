@@ -8,8 +8,8 @@
 //! - the program wrote;
 //! - an earlier packet left the interface, or the interface had room again: the stack had held the packet back;
 //! - nothing: then a timer of the host released it. Which one follows from what was sent, and when:
-//!   - an ACK of new data is a delayed one, or sooner than those that of a program that reads at a rate and has read;
-//!     one that says nothing new tells that the program has read;
+//!   - an ACK of new data is a delayed one; where a program reads at a rate, one that leaves sooner than a delayed one
+//!     tells that the program has read, as one does that says nothing new;
 //!   - a segment without data from below the window probes a closed window;
 //!   - bytes that were sent before, sooner than the shortest timeout after an ACK with SACK: RACK's reordering window;
 //!     the last bytes, for the first time: a tail loss probe (RFC 8985, section 7.2); else a retransmission timeout;

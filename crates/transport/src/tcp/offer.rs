@@ -161,11 +161,10 @@ impl Offer {
         self.held <= self.buffer
     }
 
-    /// More memory is taken than the buffer has: it gets as much, if it may. If it may not, the window is to begin anew
-    /// with two segments of `mss` bytes.
-    pub(crate) fn stretch(&mut self, mss: u64) {
-        self.buffer = self.buffer.max(self.held.min(self.most));
-        if !self.has_memory() {
+    /// More memory is taken than the buffer has. If it may not grow, the window begins anew with two segments of `mss`
+    /// bytes, as the kernel's script `tcp_rcv_wnd_shrink_nomem` shows.
+    pub(crate) fn begin_anew(&mut self, mss: u64) {
+        if self.buffer >= self.most {
             self.granted = self.ceiling.min(2 * mss);
         }
     }

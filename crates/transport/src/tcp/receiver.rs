@@ -478,11 +478,7 @@ impl Receiver {
                 self.stream.insert(start, next, Kept::default());
             }
         } else if !self.offer.has_memory() {
-            self.offer.stretch(u64::from(terms.own_mss()));
-            self.policy.slow_down();
-            if self.offer.has_memory() {
-                return true;
-            }
+            self.offer.begin_anew(u64::from(terms.own_mss()));
             self.exhausted = true;
             self.policy.now = true;
             if len == 0 || self.unread() == 0 {
