@@ -206,6 +206,38 @@ static bool asks_what_is_ready(int number)
 	}
 }
 
+/*
+ * Whether a read of the clock is one of those that take time in the end, so that a program that only waits for the time
+ * to pass does not stop it. What a call reads on its way that makes a socket send is not: the socket reads the clock for
+ * each packet, and a fast program sends hundreds at one moment.
+ */
+bool firstlight_asks_for_time(void)
+{
+	if (!current->mm)
+		return true;
+	switch (UPT_SYSCALL_NR(&current->thread.regs.regs)) {
+	case __NR_read:
+	case __NR_readv:
+	case __NR_recvfrom:
+	case __NR_recvmsg:
+	case __NR_recvmmsg:
+	case __NR_write:
+	case __NR_writev:
+	case __NR_sendto:
+	case __NR_sendmsg:
+	case __NR_sendmmsg:
+	case __NR_sendfile:
+	case __NR_splice:
+	case __NR_setsockopt:
+	case __NR_connect:
+	case __NR_shutdown:
+	case __NR_close:
+		return false;
+	default:
+		return true;
+	}
+}
+
 /* Of such calls since the program has slept, so many take no time, and later ones up to 1 us. */
 void __firstlight_call_polls(int number)
 {

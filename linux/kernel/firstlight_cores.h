@@ -44,6 +44,9 @@ static inline void firstlight_call_ends(const struct firstlight_call *call, int 
 		__firstlight_call_polls(number);
 }
 
+/* Whether a read of the clock by the caller is one of those that take time in the end. */
+bool firstlight_asks_for_time(void);
+
 /* How many reads of the clock the caller may make before it has to wait for its processor. */
 unsigned int firstlight_clock_reads(void);
 
