@@ -1,11 +1,13 @@
 """What a point of a sweep costs besides its simulation, by who runs it, in processor time; and how much
-faster a sweep is on two cores than on one, by the clock, which says something on an idle machine only.
+faster a sweep is on two cores than on one, by the clock, beside two processes that only simulate.
 
-Short points, then long ones:
+Both say something on an idle machine only. POINTS is the number of short points:
 .venv/bin/python benches/sweeps.py [POINTS]
 """
 
+import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,8 +20,9 @@ import firstlight as fl
 from firstlight.runs import forkserver
 
 EXPERIMENT = Path(__file__).parent / "etalon-pair.toml"
-LONG = 240
-"""How many times as long as a short point a long one is."""
+MIDDLE, LONG = 5, 240
+"""How many times as long as a short point others are."""
+ROUNDS = 5
 SETTINGS = {"duration": "24ms", "warmup": "4800us"}
 JOBS = 2
 
@@ -80,18 +83,55 @@ def cost(run: Callable[[dict[str, list[int]], Path], None], points: int, out: Pa
 
 
 def clock(cores: int, points: int, out: Path) -> float:
-    """Seconds by the clock of a sweep on so many cores, with a process on each: the least of three."""
+    """Seconds by the clock of a sweep on so many cores, with a process on each."""
     all_cores = os.sched_getaffinity(0)
     os.sched_setaffinity(0, sorted(all_cores)[:cores])
-    taken = []
-    for number in range(3):
-        began = time.monotonic()
-        axes = {"seed": list(range(1, points + 1))}
-        fl.sweep(EXPERIMENT, SETTINGS, axes, out=out.with_name(f"{out.name}-{number}"))
-        taken.append(time.monotonic() - began)
+    began = time.monotonic()
+    fl.sweep(EXPERIMENT, SETTINGS, {"seed": list(range(1, points + 1))}, out=out)
+    taken = time.monotonic() - began
     forkserver.end()  # its processor time is not that of what is measured next, nor are its cores
     os.sched_setaffinity(0, all_cores)
-    return min(taken)
+    return taken
+
+
+SIMULATE = """
+import json, sys
+import firstlight as fl
+experiment, settings, points = json.loads(sys.argv[1])
+fl.run(experiment, settings)
+print("ready", flush=True)
+sys.stdin.readline()
+for seed in range(1, points + 1):
+    fl.run(experiment, {**settings, "seed": seed})
+"""
+"""What a process does that only simulates, from the moment at which it is told to begin."""
+
+
+def processes_alone(number: int, points: int) -> float:
+    """Seconds by the clock in which so many processes simulate these points, and do nothing else."""
+    words = [sys.executable, "-c", SIMULATE, json.dumps([str(EXPERIMENT), SETTINGS, points // number])]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(words, **pipes) for _ in range(number)]
+    for process in running:
+        process.stdout.readline()
+    began = time.monotonic()
+    for process in running:
+        process.communicate("begin\n")
+    return time.monotonic() - began
+
+
+def speedup(points: int, folder: Path) -> None:
+    """Print how much faster two cores are than one, for a sweep and for processes alone: medians."""
+    taken: dict[str, list[float]] = {"sweep": [], "alone": []}
+    seconds: list[float] = []
+    for number in range(ROUNDS):
+        one, two = (clock(cores, points, folder / f"clock{cores}-{number}") for cores in (1, JOBS))
+        taken["sweep"].append(one / two)
+        seconds.append(one)
+        taken["alone"].append(processes_alone(1, points) / processes_alone(JOBS, points))
+    sweep, alone = (f"{statistics.median(ratios):.2f}" for ratios in taken.values())
+    length = SETTINGS["duration"]
+    print(f"| {points} of {length} | {statistics.median(seconds):.1f} s | {sweep} | {alone} |", flush=True)
 
 
 def simulation(points: int) -> float:
@@ -101,7 +141,7 @@ def simulation(points: int) -> float:
 
 
 def measure(points: int, folder: Path) -> None:
-    """Print a table's rows for points of the present length, and how well two processes share the work."""
+    """Print a table's rows for points of the present length."""
     per_point: dict[str, float] = {}
     begins: dict[str, float] = {}
     before = simulation(points)
@@ -119,19 +159,20 @@ def measure(points: int, folder: Path) -> None:
         besides = f"{1e3 * (seconds - simulated):.1f} ms, {100 * (1 - simulated / seconds):.0f} %"
         print(f"| {name} | {1e3 * seconds:.1f} | {besides} | {begins[name]:.1f} |")
     forkserver.end()
-    one, two = (clock(cores, points, folder / f"clock{cores}") for cores in (1, JOBS))
-    print(f"by the clock: one core {one:.2f} s, two {two:.2f} s, {one / two:.2f} times", flush=True)
 
 
 def main(points: int) -> None:
-    """Measure short points, then long ones, of which there are a fifth."""
+    """Measure short points, and long ones, of which there are a fifth; then what a second core brings."""
+    long = max(points // 5, JOBS + 1)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for length in ("short", "long"):
-            (folder / length).mkdir()
-        measure(points, folder / "short")
-        SETTINGS["duration"] = f"{24 * LONG}ms"
-        measure(max(points // 5, JOBS + 1), folder / "long")
+        for length, number in ((1, points), (LONG, long)):
+            SETTINGS["duration"] = f"{24 * length}ms"
+            measure(number, Path(tempfile.mkdtemp(dir=name)))
+        print("\n| points | sweep on one core | on two, times as fast | two processes that only simulate |")
+        print("|---|---:|---:|---:|")
+        for length, number in ((1, 4 * points), (MIDDLE, points), (LONG, long // 2)):
+            SETTINGS["duration"] = f"{24 * length}ms"
+            speedup(number, Path(tempfile.mkdtemp(dir=name)))
 
 
 if __name__ == "__main__":
