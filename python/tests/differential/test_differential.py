@@ -198,6 +198,9 @@ EQUAL = {
     "a copy whose timestamp is not echoed": drawn(23, 30),
     "segments in the order of their sending": drawn(23, 41),
     "idle times in whole ticks": drawn(31, 196),
+    "a copy does not say that the window limits": drawn(7, 200),
+    "CUBIC's coarse root": drawn(7, 432),
+    "a silence in whole ticks": drawn(7, 52),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed

@@ -153,6 +153,7 @@ impl AckPolicy {
         self.scheduled = true;
         let least = terms.delayed_ack;
         let gap = now.saturating_since(self.last_arrival);
+        let gap = if gap + terms.tick <= least / 2 { gap } else { self.ticks.between(self.last_arrival, now) };
         self.last_arrival = now;
         let Some(interval) = self.interval else {
             self.start_quick(window, terms);
@@ -160,10 +161,12 @@ impl AckPolicy {
             return;
         };
         if gap <= least / 2 {
-            self.interval = Some(interval / 2 + least / 2);
+            if interval != least {
+                self.interval = Some(self.ticks.half(interval) + least / 2);
+            }
         } else if gap < interval {
-            self.interval = Some((interval / 2 + gap).min(rtt.rto()));
-        } else if gap > rtt.rto() {
+            self.interval = Some((self.ticks.half(interval) + gap).min(self.ticks.whole(rtt.rto())));
+        } else if gap > self.ticks.whole(rtt.rto()) {
             // The sender has fallen silent and starts again.
             self.start_quick(window, terms);
         }
@@ -352,6 +355,21 @@ mod tests {
             (0..=UNCOMPRESSED).for_each(|_| policy.compress(1, at(now), Span::from_ms(9)));
             assert_eq!(policy.held_until(), until);
             policy.on_sent(&terms);
+        }
+    }
+
+    /// A silence is counted in whole ticks: 36.3 ms over ten ticks of 4 ms are as long as the longest delay of an ACK.
+    #[test]
+    fn a_silence_of_ten_ticks_is_one_of_40_ms() {
+        let config = TcpConfig { tick: Span::from_ms(4), ..TcpConfig::default() };
+        let (terms, rtt) = (Terms::new(&config, false), RttEstimator::new(Span::from_ms(12)));
+        let at = |us| Time::ZERO + Span::from_us(us);
+        for (last, now, quick) in [(71_900, 108_200, true), (72_100, 107_900, false)] {
+            let mut policy = AckPolicy::new(&terms);
+            policy.on_data(at(last), 100_000, &rtt, &terms);
+            policy.quick = 0;
+            policy.on_data(at(now), 100_000, &rtt, &terms);
+            assert_eq!(policy.is_quick(), quick, "{last} to {now} us");
         }
     }
 

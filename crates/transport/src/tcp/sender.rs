@@ -356,7 +356,7 @@ impl Sender {
         }
         let in_flight = self.board.in_flight();
         if in_flight >= self.window.cwnd {
-            if self.has_new_data() || self.board.lost() > self.board.retransmitted() {
+            if self.next < self.written {
                 self.validate_window(true);
             }
             return None;
@@ -420,6 +420,7 @@ impl Sender {
             self.prr_out += 1;
         }
         self.after_send(len as u32, start, now, terms);
+        self.validate_window(self.board.in_flight() >= self.window.cwnd);
         let arms = match self.timer.purpose {
             Purpose::Idle | Purpose::Probe | Purpose::WindowProbe => true,
             Purpose::Reorder => self.probes_tail(terms),
@@ -507,7 +508,6 @@ impl Sender {
         self.last_sent = now;
         self.pace(len, now, terms);
         self.stats.packets_sent += 1;
-        self.validate_window(self.board.in_flight() >= self.window.cwnd);
     }
 
     /// As Linux validates its window (RFC 7661 has the problem): once it was `full`, it limits this window of data.

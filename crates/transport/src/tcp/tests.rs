@@ -395,6 +395,18 @@ fn recovery_ends_at_the_threshold() {
     assert!((threshold..=threshold + 1).contains(&wire.ends[0].cwnd()), "{} of {before}", wire.ends[0].cwnd());
 }
 
+/// In a recovery in flight is what the window lets out, but a copy does not say that the window limits the program.
+#[test]
+fn a_copy_does_not_make_the_window_limit_the_program() {
+    let wire = Wire::new("newreno", TcpConfig::default()).lose([110]).send(100).run(after_ms(5));
+    let before = wire.ends[0].cwnd();
+    assert!(before > 60);
+    let wire = wire.send(30).run(after_ms(10));
+    assert_eq!((wire.stats().recoveries, wire.received_packets()), (1, 130));
+    assert_eq!(wire.ends[0].cwnd(), before / 2, "the ACK that ends the recovery lets the window not grow");
+    assert_eq!((wire.ends[0].sender.limited, wire.ends[0].sender.window.credit), (false, 0));
+}
+
 #[test]
 fn many_losses_in_a_window_are_repaired_in_one_recovery() {
     let wire = Wire::new("cubic", TcpConfig::default()).lose((60..80).step_by(2)).send(400).run(after_ms(30));

@@ -47,6 +47,12 @@ impl Ticks {
         Span::from_ps((to.as_ps() / self.tick).saturating_sub(from.as_ps() / self.tick) * self.tick)
     }
 
+    /// Half of a span in whole ticks, rounded down to a tick.
+    pub(crate) fn half(&self, span: Span) -> Span {
+        let half = span.as_ps() / 2;
+        Span::from_ps(half - half.checked_rem(self.tick).unwrap_or(0))
+    }
+
     /// When a timer set at `now` for `span` expires.
     pub(crate) fn after(&mut self, now: Time, span: Span) -> Time {
         if self.tick == 0 {
