@@ -208,8 +208,8 @@ static bool asks_what_is_ready(int number)
 
 /*
  * Whether a read of the clock is one of those that take time in the end, so that a program that only waits for the time
- * to pass does not stop it. What a call reads on its way that makes a socket send is not: the socket reads the clock for
- * each packet, and a fast program sends hundreds at one moment.
+ * to pass does not stop it. What a call reads on its way that makes a socket send is not: the socket reads the clock
+ * for each packet, and a fast program sends hundreds at one moment.
  */
 bool firstlight_asks_for_time(void)
 {
