@@ -38,10 +38,12 @@ bool firstlight_has_cores;
 static unsigned int cores;
 module_param(cores, uint, 0444);
 /* What each of these takes, in picoseconds. */
-static unsigned long syscall_ps, clock_ps, wakeup_ps, copy_ps, interrupt_ps, packet_ps, byte_ps, send_ps, moderation_ps;
+static unsigned long syscall_ps, clock_ps, wakeup_ps, idle_ps, copy_ps, interrupt_ps, packet_ps, byte_ps, send_ps;
+static unsigned long moderation_ps;
 module_param(syscall_ps, ulong, 0444);
 module_param(clock_ps, ulong, 0444);
 module_param(wakeup_ps, ulong, 0444);
+module_param(idle_ps, ulong, 0444);
 module_param(copy_ps, ulong, 0444);
 module_param(interrupt_ps, ulong, 0444);
 module_param(packet_ps, ulong, 0444);
@@ -76,12 +78,32 @@ static u64 *free_first(struct firstlight_core_times *times)
 	return &times->free[first];
 }
 
+/* A thread that runs goes on where it was, if processors have idle states: on one whose work has just been done. */
+static u64 *of_running(struct firstlight_core_times *times)
+{
+	unsigned int i;
+
+	for (i = 0; idle_ps && i < cores; i++)
+		if (DIV_ROUND_UP_ULL(times->free[i], PS_PER_NS) == time_travel_now())
+			return &times->free[i];
+	return free_first(times);
+}
+
 /* Gives work to a processor. Returns the nanosecond at which it is done. */
 static u64 work(struct firstlight_core_times *times, u64 *free, u64 picoseconds)
 {
 	times->done.busy += picoseconds;
 	*free = max(*free, time_travel_now() * PS_PER_NS) + picoseconds;
 	return DIV_ROUND_UP_ULL(*free, PS_PER_NS);
+}
+
+/* An interrupt or a thread that becomes ready wakes a processor: one without work leaves the idle state first. */
+static void wake(u64 *free)
+{
+	u64 now = time_travel_now();
+
+	if (DIV_ROUND_UP_ULL(*free, PS_PER_NS) < now)
+		*free = now * PS_PER_NS + idle_ps;
 }
 
 static void at(struct time_travel_event *event, u64 nanosecond)
@@ -154,7 +176,7 @@ void __firstlight_call_begins(struct firstlight_call *call, int number)
 		call->cores = NULL; /* It takes nothing else. */
 		return;
 	}
-	wait_until(work(call->cores, free_first(call->cores), syscall_ps));
+	wait_until(work(call->cores, of_running(call->cores), syscall_ps));
 	call->switches = current->nvcsw;
 	call->copied = current->thread.copied;
 }
@@ -164,9 +186,13 @@ void __firstlight_call_ends(const struct firstlight_call *call)
 	u64 wakeups = current->nvcsw - call->switches;
 	u64 copied = current->thread.copied - call->copied;
 	u64 picoseconds = wakeups * wakeup_ps + copied * copy_ps;
+	u64 *free = wakeups ? free_first(call->cores) : of_running(call->cores);
 
-	if (picoseconds)
-		wait_until(work(call->cores, free_first(call->cores), picoseconds));
+	if (!picoseconds && !(wakeups && idle_ps))
+		return;
+	if (wakeups)
+		wake(free);
+	wait_until(work(call->cores, free, picoseconds));
 }
 
 unsigned int firstlight_clock_reads(void)
@@ -278,8 +304,11 @@ static u64 work_of_card(const struct firstlight_card *card, u64 picoseconds)
 
 static void interrupt(struct firstlight_card *card)
 {
+	struct firstlight_core_times *times = core_times(dev_net(card->device));
+
 	card->receiving = CARD_INTERRUPTED;
-	core_times(dev_net(card->device))->done.interrupts++;
+	times->done.interrupts++;
+	wake(&times->free[0]);
 	at(&card->receive, work_of_card(card, interrupt_ps));
 }
 
@@ -396,7 +425,7 @@ void firstlight_card_send(struct net_device *device, struct sk_buff *skb)
 	/* The segments of a burst are one piece of work, as with a card that cuts them. */
 	u64 picoseconds = card->amid_burst ? 0 : send_ps;
 	u64 done = in_serving_softirq() ? work_of_card(card, picoseconds)
-					: work(times, free_first(times), picoseconds);
+					: work(times, of_running(times), picoseconds);
 
 	card->amid_burst = netdev_xmit_more();
 	*done_of(skb) = last ? max(done, *done_of(last)) : done;

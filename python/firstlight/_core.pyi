@@ -218,11 +218,11 @@ def schedule(
 def bytes_of(text: str) -> int:
     """An amount of data as users write it: `bytes_of("20MB")` is 20,000,000. Raises SpecError."""
 
-def measure_processor(file: str) -> dict[str, float]:
+def measure_processor(file: str, other: int | None) -> dict[str, float]:
     """Nanoseconds that this machine takes for a system call, a read of the clock, a wake-up, and a copied
-    byte, by their keys of `[linux.cpu]`.
+    byte, by their keys of `[linux.cpu]`; with `other`, also for an interrupt and for leaving the idle state.
 
-    `file`: an empty file in memory. Raises OSError.
+    `file`: an empty file in memory. `other`: a processor; the calling thread is on one other. Raises OSError.
     """
 
 def measure_messages() -> float:

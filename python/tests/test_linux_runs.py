@@ -348,11 +348,15 @@ def test_programs_run_and_their_output_is_kept(tmp_path: Path) -> None:
         'on = "host1"\nrun = "python3 -c \'import socket; print(socket.gethostbyname(\\"rack1.host1\\"))\'"\n'
         'name = "names"',
         'on = "host2"\nrun = "echo begun; sleep 1000"\nname = "server"\nserver = true',
+        'on = "host3"\nrun = "tail -n 1 /etc/hosts"\nname = "last"',
     )
     result = fl.run(file, LINUX, out=tmp_path / "r")
     assert "3 packets transmitted, 3 received, 0% packet loss" in result.programs["ping"]
     assert result.programs["names"].startswith("10.")
     assert result.programs["server"] == "begun\n"
+    assert result.programs["last"] == "10.0.2.4 host11 rack2.host3\n", (
+        "a host that has no program and no flow"
+    )
     assert (tmp_path / "r" / "programs" / "ping.err").is_file()
     assert result.programs == fl.run(file, LINUX).programs
 

@@ -1,6 +1,7 @@
 """``[linux.cpu]``: what system calls, wake-ups, copies and packets take on the processors of Linux hosts."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -125,6 +126,17 @@ def test_a_wakeup_takes_its_time(tmp_path: Path) -> None:
     assert 396_000 <= took <= 402_000
 
 
+@needs_kernel
+@pytest.mark.parametrize(("cores", "each_us"), [(1, 2), (2, 7)])
+def test_a_processor_without_work_leaves_the_idle_state_first(
+    tmp_path: Path, cores: int, each_us: int
+) -> None:
+    """Of two processors, each process wakes the one that has no work; a single one always has some."""
+    costs = f'wakeup = "2us"\nidle = "5us"\ncores = {cores}'
+    took = int(said(tmp_path, star(tmp_path, costs, python("p", WAKES)), "p"))
+    assert took == pytest.approx(200_000 * each_us, abs=15_000)
+
+
 POLLS = """
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -189,9 +201,10 @@ def round_trip_ns(folder: Path, costs: str) -> int:
 
 @needs_kernel
 def test_requests_take_the_time_of_their_calls_packets_and_wakeups(tmp_path: Path) -> None:
-    """Each way: the call that sends, the packet at both ends, the wake-up. Reads begin before it."""
+    """Each way: the call that sends, the packet at both ends, and at the receiver, which has no work
+    before, the idle state and the wake-up. Reads begin before it."""
     free = round_trip_ns(tmp_path, 'profile = "none"')
-    costs = {"syscall": 1, "send": 5, "moderation": 10, "interrupt": 3, "packet": 4, "wakeup": 2}
+    costs = {"syscall": 1, "send": 5, "moderation": 10, "idle": 6, "interrupt": 3, "packet": 4, "wakeup": 2}
     took = round_trip_ns(tmp_path, "\n".join(f'{key} = "{us}us"' for key, us in costs.items())) - free
     assert took == pytest.approx(2000 * sum(costs.values()), abs=200)
 
@@ -333,14 +346,24 @@ def test_what_is_measured_can_be_pasted(command: Command, tmp_path: Path) -> Non
     file = star(tmp_path, table, FLOW)
     parameters = json.loads(core.Spec.read(file).check().linux_plan())["parameters"]
     costs = {p["name"]: int(p["value"]) for p in parameters if p["module"] == "firstlight"}
-    assert {"cores", "syscall_ps", "clock_ps", "wakeup_ps", "copy_ps", "packet_ps", "send_ps"} == set(costs)
+    always = {"cores", "syscall_ps", "clock_ps", "wakeup_ps", "copy_ps", "packet_ps", "send_ps"}
+    assert always <= set(costs) <= always | {"idle_ps", "interrupt_ps"}
     assert 1_000 < costs["clock_ps"] < costs["wakeup_ps"]
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one processor: idle and interrupt need two")
 def test_as_json_the_measurement_has_the_same_keys(command: Command) -> None:
     told = json.loads(command("doctor", "--measure-cpu", "--json").stdout)
-    assert list(told) == ["cores", "syscall", "clock", "wakeup", "copy", "packet", "send"]
+    assert list(told) == ["cores", *processor.KEYS]
     assert all(re.fullmatch(r"\d+(ps|ns)", told[key]) for key in list(told)[1:])
+
+
+def test_one_processor_is_measured_without_the_costs_that_need_another() -> None:
+    with processor.on_one_processor():
+        measured = processor.measure()
+    assert measured["cores"] == 1
+    assert list(measured)[1:] == [key for key in processor.KEYS if key not in ("idle", "interrupt")]
+    assert "# Not measured: idle, interrupt (they need two processors), mod" in processor.as_toml(measured)
 
 
 def test_times_are_written_in_the_unit_that_keeps_their_digits() -> None:

@@ -24,7 +24,7 @@ mod user;
 
 use engine_device::EngineDevice;
 use failure::{Context, GuestFailure};
-use firstlight_linux::{HostPlan, Plan};
+use firstlight_linux::Plan;
 use firstlight_version::version;
 use machine::MachineKind;
 use std::path::{Path, PathBuf};
@@ -52,11 +52,11 @@ fn main() {
 
 fn work(machine: MachineKind, engine: &EngineDevice) -> Result<(), GuestFailure> {
     let places = machine.mount(&environment("FIRSTLIGHT_RUN")?)?;
-    let GuestPart { plan, names } = part(&places.directory)?;
+    let GuestPart { plan, is_part } = part(&places.directory)?;
     let dilation = machine.prepare(&plan, &places)?;
-    mounts::names(names.as_ref().unwrap_or(&plan.hosts), plan.ipv6)?;
+    mounts::names(&plan.names, plan.ipv6)?;
     let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
-    let done = run::run(&plan, names.is_some(), hosts, dilation, &places, engine);
+    let done = run::run(&plan, is_part, hosts, dilation, &places, engine);
     if machine == MachineKind::Own {
         // The log of the machine's kernel tells of others too.
         memory::note_killed(&places.directory);
@@ -64,25 +64,18 @@ fn work(machine: MachineKind, engine: &EngineDevice) -> Result<(), GuestFailure>
     done
 }
 
-/// This machine's part of a plan.
-#[derive(serde::Deserialize)]
+/// The plan that this program carries out, and whether it is a part of a larger one.
 struct GuestPart {
     plan: Plan,
-    /// All hosts of the experiment; none where this machine has all of them.
-    names: Option<Vec<HostPlan>>,
+    is_part: bool,
 }
 
 /// Reads this machine's part of a plan whose hosts are on several, else the whole plan.
 fn part(directory: &Path) -> Result<GuestPart, GuestFailure> {
     let path = directory.join(PART);
-    if !path.exists() {
-        return Ok(GuestPart { plan: plan(directory)?, names: None });
-    }
-    let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
-    let wrong = || format!("{} is not a part of a plan of this version", path.display());
-    let value: serde_json::Value = serde_json::from_str(&text).context(wrong)?;
-    check_version(&value["plan"].to_string())?;
-    serde_json::from_value(value).context(wrong)
+    let is_part = path.exists();
+    let plan = plan(&if is_part { path } else { directory.join(PLAN) })?;
+    Ok(GuestPart { plan, is_part })
 }
 
 fn environment(name: &str) -> Result<PathBuf, GuestFailure> {
@@ -92,9 +85,8 @@ fn environment(name: &str) -> Result<PathBuf, GuestFailure> {
     Ok(value.into())
 }
 
-fn plan(directory: &Path) -> Result<Plan, GuestFailure> {
-    let path = directory.join(PLAN);
-    let text = std::fs::read_to_string(&path).context(|| format!("cannot read {}", path.display()))?;
+fn plan(path: &Path) -> Result<Plan, GuestFailure> {
+    let text = std::fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
     check_version(&text)?;
     serde_json::from_str(&text).context(|| format!("{} is not a plan of this version", path.display()))
 }

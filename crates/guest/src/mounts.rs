@@ -1,7 +1,7 @@
 //! File systems that the kernel's programs expect: the machine's own files below a layer in memory, and the kernel's.
 
 use crate::failure::{Context, GuestFailure};
-use firstlight_linux::{HostPlan, ipv6_of};
+use firstlight_linux::{NamePlan, ipv6_of};
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::unistd::{chdir, pivot_root};
 use std::fmt::Write;
@@ -159,7 +159,7 @@ fn mount_one(kind: &str, target: &str) -> Result<(), GuestFailure> {
 }
 
 /// Gives programs the hosts' names and no others.
-pub fn names(hosts: &[HostPlan], ipv6: bool) -> Result<(), GuestFailure> {
+pub fn names(hosts: &[NamePlan], ipv6: bool) -> Result<(), GuestFailure> {
     fs::create_dir_all(OWN).context(|| format!("cannot make {OWN}"))?;
     replace(NAMES, &names_text(hosts, ipv6))?;
     let present = RESOLVERS.iter().filter(|(path, _)| Path::new(path).exists());
@@ -174,7 +174,7 @@ fn replace(path: &str, text: &str) -> Result<(), GuestFailure> {
         .context(|| format!("cannot mount {} over {path}", own.display()))
 }
 
-fn names_text(hosts: &[HostPlan], ipv6: bool) -> String {
+fn names_text(hosts: &[NamePlan], ipv6: bool) -> String {
     let mut text = String::from("127.0.0.1 localhost\n");
     let mut line = |address: IpAddr, names: &str| writeln!(text, "{address} {names}").expect("a String takes all");
     hosts.iter().for_each(|host| line(host.address.into(), &host.names.join(" ")));
@@ -191,18 +191,11 @@ mod tests {
 
     #[test]
     fn names_have_a_line_for_each_host() {
-        let host = |host: u16, names: &[&str]| HostPlan {
-            host,
+        let host = |last: u8, names: &[&str]| NamePlan {
+            address: [10, 0, 0, last].into(),
             names: names.iter().map(|name| name.to_string()).collect(),
-            link_of: None,
-            address: [10, 0, 0, host as u8 + 1].into(),
-            prefix: 8,
-            mtu: 1500,
-            bursts: true,
-            route: String::new(),
-            sysctls: vec![],
         };
-        let hosts = [host(0, &["host0", "rack0.host0"]), host(7, &["host7"])];
+        let hosts = [host(1, &["host0", "rack0.host0"]), host(8, &["host7"])];
         let text = "127.0.0.1 localhost\n10.0.0.1 host0 rack0.host0\n10.0.0.8 host7\n";
         assert_eq!(names_text(&hosts, false), text);
         let more = "::1 localhost\nfd00::a00:1 host0 rack0.host0\nfd00::a00:8 host7\n";

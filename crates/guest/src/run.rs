@@ -243,6 +243,7 @@ mod tests {
         Plan {
             version: String::new(),
             hosts: vec![],
+            names: vec![],
             ipv6: false,
             modules: vec![],
             memory: None,

@@ -121,6 +121,10 @@ fn both_kinds_on_one_fabric() {
     let text = format!("{PAIR}{more}");
     let plan = plan_of(&text, &[]);
     assert_eq!(plan.hosts.iter().map(|host| host.host).collect::<Vec<_>>(), [2, 40]);
+    // Programs may use the names of all hosts, whatever these run.
+    assert_eq!(plan.names.len(), 48);
+    assert_eq!(plan.names[47].names, ["host47", "rack2.host15"]);
+    assert_eq!(plan.names[47].address.to_string(), "10.0.2.16");
     // host2 has its simulated connection at port 10000.
     assert_eq!((plan.flows[0].flow, plan.flows[0].from_port, plan.flows[0].to_port), (16, 10_001, 10_000));
     assert!(!plan.ends_early);

@@ -17,6 +17,8 @@ pub struct Plan {
     /// The hosts of this kernel, and after them their further links. The first one has the device `fl0`, the second
     /// `fl1`, and so on.
     pub hosts: Vec<HostPlan>,
+    /// What `/etc/hosts` says: every host of the experiment, whether or not it is one of this kernel.
+    pub names: Vec<NamePlan>,
     /// Whether hosts have IPv6 addresses too.
     pub ipv6: bool,
     /// Kernel modules to load first, as names of files in the folder `modules` of the run's directory.
@@ -80,6 +82,15 @@ pub struct HostPlan {
     pub route: String,
     /// Sysctls of the host, set in this order.
     pub sysctls: Vec<Sysctl>,
+}
+
+/// A host, or a further link of one, in `/etc/hosts`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NamePlan {
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Its names: `host17`, `rack1.host1`.
+    pub names: Vec<String>,
 }
 
 /// A sysctl of one network namespace.

@@ -1,8 +1,13 @@
-//! Measures the costs of `[linux.cpu]` on this machine's kernel. Each number is the least of several repetitions, since
-//! disturbances only add to a measurement.
+//! Measures the costs of `[linux.cpu]` on this machine's kernel. Each number but the interrupt's is the least of
+//! several repetitions, since disturbances only add to a measurement.
 
 #![expect(clippy::disallowed_types, reason = "it measures the machine, not a run")]
+#![allow(unsafe_code)]
 
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::eventfd::EventFd;
+use nix::unistd::Pid;
 use pyo3::PyResult;
 use pyo3::pyfunction;
 use std::collections::BTreeMap;
@@ -12,9 +17,10 @@ use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::parent_id;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How often each measurement is repeated.
 const REPETITIONS: usize = 20;
@@ -25,14 +31,27 @@ const CONNECTIONS: usize = 10;
 /// Bytes of a small and of a large copy.
 const SMALL: usize = 4096;
 const LARGE: usize = 1 << 18;
+/// The least time from one interrupt to the next, while interrupts are measured.
+const BETWEEN_INTERRUPTS: Duration = Duration::from_micros(50);
+/// How many interrupts are measured.
+const INTERRUPTS: usize = 400;
 
-/// Nanoseconds of a system call, a read of the clock, a wake-up, and a copied byte, by their keys of `[linux.cpu]`.
-/// `file` is empty and of a file system in memory.
+/// Nanoseconds of a system call, a read of the clock, a wake-up, and a copied byte, by their keys of `[linux.cpu]`; and
+/// where there is another processor, of an interrupt and of leaving the idle state. The calling thread is on one
+/// processor. `file` is empty and of a file system in memory.
 #[pyfunction]
-pub fn measure_processor(file: &str) -> PyResult<BTreeMap<&'static str, f64>> {
-    let syscall = least(TIMES, || _ = black_box(parent_id()));
+#[pyo3(signature = (file, other))]
+pub fn measure_processor(file: &str, other: Option<usize>) -> PyResult<BTreeMap<&'static str, f64>> {
     let clock = least(TIMES, || _ = black_box(Instant::now()));
-    Ok([("syscall", syscall), ("clock", clock), ("wakeup", wakeup()?), ("copy", copy(file)?)].into())
+    let here = turn(TIMES, None)?;
+    let wakeup = (here - two_calls()?).max(0.0);
+    let mut all =
+        BTreeMap::from([("syscall", syscall()?), ("clock", clock), ("wakeup", wakeup), ("copy", copy(file)?)]);
+    if let Some(other) = other {
+        all.insert("idle", (turn(TIMES / 10, Some(other))? - here).max(0.0));
+        all.insert("interrupt", interrupt(other)?);
+    }
+    Ok(all)
 }
 
 /// Nanoseconds until a thread has received a byte over TCP and sent one, with both calls, while another thread does the
@@ -64,23 +83,105 @@ fn least(times: u32, mut work: impl FnMut()) -> f64 {
     (0..REPETITIONS).map(repetition).fold(f64::INFINITY, f64::min)
 }
 
-/// Two threads wake one another in turn; without the calls that write and read, which do not wait by themselves.
-fn wakeup() -> io::Result<f64> {
+/// A call of those that a server makes beside those that carry data: the mean of a write and a read of a counter, and
+/// of `epoll_ctl` and `epoll_wait` for this counter.
+fn syscall() -> io::Result<f64> {
+    let counter = EventFd::new()?;
+    let poll = Epoll::new(EpollCreateFlags::empty())?;
+    let event = EpollEvent::new(EpollFlags::EPOLLIN, 0);
+    poll.add(&counter, event)?;
+    let mut ready = [EpollEvent::empty()];
+    let four = least(TIMES, || {
+        let called = counter
+            .write(1)
+            .and_then(|_| poll.modify(&counter, &mut event.clone()))
+            .and_then(|()| poll.wait(&mut ready, EpollTimeout::NONE))
+            .and_then(|_| counter.read());
+        called.expect("the counter is above zero");
+    });
+    Ok(four / 4.0)
+}
+
+/// The two calls of [`turn`], which do not wait by themselves.
+fn two_calls() -> io::Result<f64> {
     let (mut here, mut there) = UnixStream::pair()?;
     let mut byte = [0];
-    let calls = least(TIMES, || {
+    Ok(least(TIMES, || {
         here.write_all(&[1]).and_then(|()| there.read_exact(&mut byte)).expect("both ends are open");
-    });
+    }))
+}
+
+/// Two threads wake one another in turn: the time of one of them, with a call that writes and one that reads. The other
+/// thread is on the same processor, or on another, so that either is idle while the other one works.
+fn turn(times: u32, other: Option<usize>) -> io::Result<f64> {
+    let (mut here, mut there) = UnixStream::pair()?;
     let echo = thread::spawn(move || {
+        other.map_or(Ok(()), stay_on)?;
         let mut byte = [0];
         while there.read_exact(&mut byte).is_ok() && there.write_all(&byte).is_ok() {}
+        Ok(())
     });
-    let round_trip = least(TIMES, || {
-        here.write_all(&[1]).and_then(|()| here.read_exact(&mut byte)).expect("both ends are open");
-    });
+    let mut byte = [0];
+    let mut round = || here.write_all(&[1]).and_then(|()| here.read_exact(&mut byte));
+    // The other thread is in its place from here on, or has closed its end.
+    let begun = round();
+    let took = begun.map(|()| least(times, || round().expect("both ends are open")) / 2.0);
     drop(here);
-    echo.join().expect("the other thread only reads and writes");
-    Ok((round_trip / 2.0 - calls).max(0.0))
+    echo.join().expect("the other thread only reads and writes").and(took)
+}
+
+/// What this thread loses by an interrupt that another processor sends: from each interrupt to the next one the longest
+/// gap between reads of the clock; the median of these. The interrupts only order memory accesses (membarrier).
+fn interrupt(other: usize) -> io::Result<f64> {
+    barrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED)?;
+    let (sent, in_place) = (AtomicUsize::new(0), Barrier::new(2));
+    let send = || -> io::Result<()> {
+        let moved = stay_on(other);
+        in_place.wait();
+        moved?;
+        for number in 1..=INTERRUPTS {
+            let begin = Instant::now();
+            sent.store(number, Ordering::Relaxed);
+            barrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)?;
+            while begin.elapsed() < BETWEEN_INTERRUPTS {}
+        }
+        Ok(())
+    };
+    let mut longest = vec![];
+    thread::scope(|scope| {
+        let sender = scope.spawn(send);
+        in_place.wait();
+        let (mut seen, mut last) = (0, Instant::now());
+        while !sender.is_finished() {
+            let now = Instant::now();
+            let number = sent.load(Ordering::Relaxed);
+            if number != seen {
+                seen = number;
+                longest.push(Duration::ZERO);
+            }
+            if let Some(longest) = longest.last_mut() {
+                *longest = (now - last).max(*longest);
+            }
+            last = now;
+        }
+        sender.join().expect("it only sends interrupts")
+    })?;
+    longest.sort_unstable();
+    Ok(longest.get(longest.len() / 2).map_or(0.0, |gap| gap.as_nanos() as f64))
+}
+
+/// A memory barrier on all processors that run this process: each gets an interrupt.
+fn barrier(command: libc::c_int) -> io::Result<()> {
+    // SAFETY: the call takes three numbers and touches no memory.
+    let done = unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Keeps the calling thread on a processor.
+fn stay_on(processor: usize) -> io::Result<()> {
+    let mut only = CpuSet::new();
+    only.set(processor)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &only)?)
 }
 
 /// A byte of a read from a file in memory.

@@ -40,6 +40,8 @@ pub struct Linux {
     pub ipv6: bool,
     /// The hosts that take part, in the order of their numbers.
     pub hosts: Vec<LinuxHost>,
+    /// The names of every host of the fabric and of every further link, by their numbers.
+    pub names: Vec<Vec<String>>,
     /// Files of the modules that the kernel is to load.
     pub modules: Vec<String>,
     /// The user's own modules, which it is to load after these.
@@ -180,12 +182,14 @@ pub(crate) fn expand(
     let writable = writable(&experiment.linux.writable, places)?;
     let parameters = kernel.parameters;
     let (cores, ipv6, memory) = (experiment.hosts.cores, experiment.linux.ipv6, experiment.linux.memory);
+    let names = (0..directory.rates.len()).map(|host| directory.names(host)).collect();
     Ok(Some(Linux {
         dilated,
         cores,
         tick,
         ipv6,
         hosts,
+        names,
         modules,
         own_modules,
         patches,

@@ -75,7 +75,7 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
     say(f"joined {address} as {name}")
     try:
         order = link.receive_json(None)["run"]
-        part = link.receive_json()
+        plan = link.receive_json()
         arguments = int(order["machine"]), int(order["factor"])
     except Gone:
         say("the run ended before it began")
@@ -83,7 +83,7 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
     except (LinkError, KeyError, TypeError, ValueError) as e:
         raise RunError(f"{address}: it sent an order that this version does not understand: {e}") from None
     try:
-        files = carry_out(link, part, *arguments)
+        files = carry_out(link, plan, *arguments)
         outputs.send(link, files)
         say("the run is over")
     except Gone:
@@ -95,9 +95,8 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
     return True
 
 
-def carry_out(link: Link, part: dict[str, Any], machine: int, factor: int) -> dict[str, bytes]:
+def carry_out(link: Link, plan: dict[str, Any], machine: int, factor: int) -> dict[str, bytes]:
     """Run this machine's hosts to the end. Return the files that their programs wrote."""
-    plan = part["plan"]
     host, port = link.peer
     order = {
         "engine": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
@@ -108,7 +107,7 @@ def carry_out(link: Link, part: dict[str, Any], machine: int, factor: int) -> di
         "libvt": str(installed.libvt()),
     }
     with RunDirectory(dilated.MEMORY_MB) as run, controls.ready(plan):
-        run.write("part.json", json.dumps(part))
+        run.write("part.json", json.dumps(plan))
         run.write("join.json", json.dumps(order))
         with dilated.started(run) as process:
             watch(link, process, run, plan)

@@ -123,14 +123,14 @@ class Machines:
     def prepare(self, run: RunDirectory) -> None:
         """Write this machine's part of the plan."""
         if self.here is not None:
-            run.write(PART, json.dumps(part_file(self.here, self.plan)))
+            run.write(PART, json.dumps(self.here.plan(self.plan)))
 
     def begin(self, time_scale: int) -> None:
         """Send each machine its part."""
         for number, member in enumerate(self.members):
             try:
                 member.link.send({"run": {"machine": number, "factor": time_scale}})
-                member.link.send(part_file(member.part, self.plan))
+                member.link.send(member.part.plan(self.plan))
             except Gone as e:
                 raise RunError(f"machine {member.name} left before the run: {e}") from None
 
@@ -167,11 +167,6 @@ class Machines:
             return output
         hosts = {**output.manifest["hosts"], "machines": run.json(REPORT)}
         return replace(output, manifest={**output.manifest, "hosts": hosts})
-
-
-def part_file(part: parts.Part, plan: parts.Plan) -> dict[str, Any]:
-    """A machine's part of the plan, and all hosts, whose names its programs may use."""
-    return {"plan": part.plan(plan), "names": plan["hosts"]}
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 use super::{build, of_host};
 use crate::error::LabError;
 use firstlight_formats::capture::{Addresses, LINK_PREFIX};
-use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, Plan, ProgramPlan, ReadPlan};
+use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, NamePlan, Plan, ProgramPlan, ReadPlan};
 use firstlight_net::HostId;
 use firstlight_sim::FlowReport;
 use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
@@ -26,6 +26,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     Ok(Plan {
         version: version(),
         hosts: linux.hosts.iter().map(|host| host_plan(spec, linux, host)).collect(),
+        names: name_plans(spec, linux),
         ipv6: linux.ipv6,
         modules: linux.modules.clone(),
         memory: linux.memory.map(Bytes::get),
@@ -64,6 +65,15 @@ fn index(linux: &Linux, host: HostId) -> usize {
 pub(super) fn addresses(spec: &Spec) -> Addresses {
     let further = spec.network.further().to_vec();
     Addresses { hosts_per_rack: spec.hosts_per_rack, hosts: spec.hosts() - further.len(), further }
+}
+
+fn name_plans(spec: &Spec, linux: &Linux) -> Vec<NamePlan> {
+    let addresses = addresses(spec);
+    let name = |(host, names): (u16, &Vec<String>)| NamePlan {
+        address: addresses.of(HostId(host)).into(),
+        names: names.clone(),
+    };
+    (0..).zip(&linux.names).map(name).collect()
 }
 
 fn host_plan(spec: &Spec, linux: &Linux, host: &LinuxHost) -> HostPlan {

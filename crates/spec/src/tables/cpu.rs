@@ -27,6 +27,10 @@ pub struct CpuTable {
     /// A wake-up of a thread that a system call has put to sleep.
     #[schemars(extend("x-most" = "1ms", "x-without" = "the profile's"))]
     pub wakeup: Option<Span>,
+    /// The time until a processor without work begins to work, once an interrupt or a thread that becomes ready has
+    /// woken it: it leaves the idle state.
+    #[schemars(extend("x-most" = "1ms", "x-without" = "the profile's"))]
+    pub idle: Option<Span>,
     /// A byte that is copied between a program's memory and the kernel's.
     #[schemars(extend("x-most" = "1us", "x-without" = "the profile's", "examples" = ["250ps"]))]
     pub copy: Option<Span>,
@@ -64,10 +68,11 @@ pub enum CpuProfile {
 type Cost = (&'static str, fn(&Costs) -> Span, fn(&CpuTable) -> Option<Span>);
 
 /// Each cost, by its key.
-const COSTS: [Cost; 9] = [
+const COSTS: [Cost; 10] = [
     ("syscall", |costs| costs.syscall, |table| table.syscall),
     ("clock", |costs| costs.clock, |table| table.clock),
     ("wakeup", |costs| costs.wakeup, |table| table.wakeup),
+    ("idle", |costs| costs.idle, |table| table.idle),
     ("copy", |costs| costs.copy, |table| table.copy),
     ("interrupt", |costs| costs.interrupt, |table| table.interrupt),
     ("packet", |costs| costs.packet, |table| table.packet),
@@ -82,6 +87,7 @@ struct Costs {
     syscall: Span,
     clock: Span,
     wakeup: Span,
+    idle: Span,
     copy: Span,
     interrupt: Span,
     packet: Span,
@@ -97,6 +103,7 @@ impl CpuProfile {
             syscall: Span::ZERO,
             clock: Span::ZERO,
             wakeup: Span::ZERO,
+            idle: Span::ZERO,
             copy: Span::ZERO,
             interrupt: Span::ZERO,
             packet: Span::ZERO,
@@ -129,9 +136,9 @@ impl CpuProfile {
 impl CpuTable {
     /// Checks that `cores` is given only where at least one cost is above zero.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
-        let idle = self.cores.is_some() && self.parameters().is_empty();
+        let useless = self.cores.is_some() && self.parameters().is_empty();
         let problem = "nothing takes time on these processors: choose a profile, give a cost, or take this out";
-        SettingError::unless(!idle, "cores", problem)
+        SettingError::unless(!useless, "cores", problem)
     }
 
     /// Parameters of the driver; none where nothing takes time.
