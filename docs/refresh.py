@@ -36,6 +36,9 @@ from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ("etalon/fig09-dynamic-voq/fig09a.png", "etalon/fig10-variants-dynamic/fig10.png")
+DCTCP = ROOT / "experiments/dctcp"
+ROLLING_OUT = ROOT / "docs/rolling-out-dctcp.md"
+"""A page with the numbers of these experiments."""
 NOTHING = Kept("")
 """A README without numbers of Linux hosts."""
 MEASURED = re.compile(r"(<!-- measured -->\n)(.*?)(<!-- end -->)", re.DOTALL)
@@ -178,6 +181,8 @@ def refresh_claims(results: Path) -> None:
         text, count = MEASURED.subn(lambda m, o=outcome: table_of_claim(m, o), text)
         assert count == 1, f"{readme} has no place for what was measured"
         readme.write_text(prose.with_links(text))
+    beside = "".join(readme.read_text() for readme in sorted(DCTCP.glob("*/README.md")))
+    ROLLING_OUT.write_text(prose.with_links(ROLLING_OUT.read_text(), beside))
     both = {outcome.claim.name for outcome in outcomes if "linux" in outcome.hosts}
     for picture in PICTURES:
         file = results / "figures" / picture

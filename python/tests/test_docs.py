@@ -33,6 +33,34 @@ def test_numbers_in_prose_are_those_of_their_rows(page: Path) -> None:
     assert prose.problems(page.read_text()) == []
 
 
+def test_the_page_on_rolling_out_dctcp_has_the_numbers_of_its_experiments() -> None:
+    """Those of its sentences, and its table of remedies in whole milliseconds on both kinds of hosts."""
+    page = (ROOT / "docs/rolling-out-dctcp.md").read_text()
+    folders = sorted((ROOT / "experiments/dctcp").glob("*/README.md"))
+    assert prose.problems(page, "".join(readme.read_text() for readme in folders)) == []
+    cells = prose.cells((ROOT / "experiments/dctcp/remedies/README.md").read_text())
+    names = {
+        "no remedy": "none",
+        "least timeout alone": "RTO_min",
+        "delayed ACKs of 1 ms alone": "delayed ACKs",
+        "DCTCP without ECT on SYN alone": "DCTCP",
+        "all but the least timeout": "all but RTO_min",
+    }
+    reads = [
+        "operations on many keys",
+        "bulk read of the key-value store",
+        "read of a file",
+        "read from the service on TCP",
+    ]
+    lines = re.findall(r"^\| (.*?) \| (\d.* / .*) \|$", page.partition("## 8.")[2], re.MULTILINE)
+    assert len(lines) == 11
+    for name, row in lines:
+        curve = names.get(name, name.removesuffix(" alone"))
+        places = [[f"{kind}{curve} | {read}, p99 (us)" for kind in ("", "Linux, ")] for read in reads]
+        ours = [[cells[f"DCTCP 1 to 4 | {place} | ours"] for place in pair] for pair in places]
+        assert row == " | ".join(" / ".join(f"{float(us) / 1e3:.0f}" for us in pair) for pair in ours), name
+
+
 def test_lines_are_at_most_120_characters_wide() -> None:
     """Each line that a person writes or reads as text: not data, notebooks, or what others have made."""
     listed = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]

@@ -2,6 +2,7 @@
 
 A comment at the README's end, ``<!-- rows ... -->``, has a line for each: the number as the prose has it, and
 the places in the tables that it may be of. :func:`found` makes these lines from a README whose prose is true.
+A page of the manual has no tables of its own: its numbers are those of the READMEs ``beside`` it.
 A person writes the lines of quotients, with two places: ``1.06 = PLACE``, below it ``  divided by PLACE``.
 """
 
@@ -27,11 +28,10 @@ QUOTIENT = "\n  divided by "
 def cells(readme: str) -> dict[str, str]:
     """The numbers of the measured tables by their places: ``8a | 32 packets | ... | Linux x20``. Of a table
     by curve: ``mean wait (us) | newreno | Base``."""
-    block = MEASURED.search(readme)
-    tables = tables_of(unfolded(block[1])) if block else {}
     return {
         place: cell
-        for title, (head, *lines) in tables.items()
+        for block in MEASURED.findall(readme)
+        for title, (head, *lines) in tables_of(unfolded(block)).items()
         for line in lines
         for place, cell in _cells(title, head, line)
     }
@@ -54,9 +54,9 @@ def prose(readme: str) -> str:
     return re.sub(r"`[^`]*`", "", text)
 
 
-def found(readme: str) -> dict[str, list[str]]:
+def found(readme: str, beside: str = "") -> dict[str, list[str]]:
     """The numbers of the prose that have rows, with their places."""
-    every = cells(readme)
+    every = cells(readme + beside)
     long = [n for n in NUMBER.findall(prose(readme)) if len(n.replace(".", "").lstrip("0")) >= DIGITS]
     places = {n: [place for place, cell in every.items() if _equal(n, cell)] for n in dict.fromkeys(long)}
     return {n: its for n, its in places.items() if 0 < len(its) <= PLACES}
@@ -94,19 +94,21 @@ def comment(links: dict[str, list[str]]) -> str:
     return f"<!-- rows\n{''.join(lines)}-->\n" if lines else ""
 
 
-def with_links(readme: str) -> str:
+def with_links(readme: str, beside: str = "") -> str:
     """A README whose comment lists the numbers that it listed, and those that have rows now."""
     known = {n: places for n, places in linked(readme).items() if n in NUMBER.findall(prose(readme))}
     text = ROWS.sub("", readme).rstrip("\n") + "\n"
-    more = comment({**found(readme), **known})
+    more = comment({**found(readme, beside), **known})
     return f"{text}\n{more}" if more else text
 
 
-def problems(readme: str) -> list[str]:
+def problems(readme: str, beside: str = "") -> list[str]:
     """Numbers of a README's prose that differ from its tables, each in a sentence."""
-    every, numbers, links = cells(readme), NUMBER.findall(prose(readme)), linked(readme)
+    every, numbers, links = cells(readme + beside), NUMBER.findall(prose(readme)), linked(readme)
     wrong = [
-        f"{n} has rows that the comment does not list: `make docs`" for n in found(readme) if n not in links
+        f"{n} has rows that the comment does not list: `make docs`"
+        for n in found(readme, beside)
+        if n not in links
     ]
     for number, places in links.items():
         values = [_value(every, place) for place in places]
