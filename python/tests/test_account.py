@@ -243,6 +243,31 @@ def test_without_loss_queues_take_all(tail: fl.Result) -> None:
     assert after.flows["fct_us"][2] == pytest.approx(4.192 + 0.0416 + 4 * 1052 * 0.0008 + 2 - 0.1, abs=1e-6)
 
 
+def test_a_run_is_repeated_from_any_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The experiment's file was named relative to a directory, and names a file beside it."""
+    (tmp_path / "hosts.txt").write_text("switch s\nhost a s 10Gbps 1us\nhost b s 10Gbps 1us\n")
+    (tmp_path / "two.toml").write_text(
+        'duration = "10ms"\n[fabric]\nkind = "graph"\nfile = "hosts.txt"\n'
+        '[[flows]]\nfrom = "host0"\nto = "host1"\nsize = "10kB"\n[measure]\naccount = true\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    first = fl.run("two.toml")
+    monkeypatch.chdir("/")
+    assert rerun(first, "loss").digest == first.digest
+
+
+def test_a_class_of_the_caller_is_not_repeated(tmp_path: Path) -> None:
+    class Mine:
+        def grow(self, window: Any, ack: Any) -> None:
+            window.cwnd += 1
+
+    file = tmp_path / "tail.toml"
+    file.write_text(TAIL)
+    result = fl.run(file, {"tcp.cc": "mine"}, congestion_control={"mine": Mine})
+    with pytest.raises(fl.FirstlightError, match='"mine" is a class of the Python program that made it'):
+        rerun(result, "loss")
+
+
 def test_without_timeouts_a_lost_tail_is_sent_again_after_a_round_trip(tail: fl.Result) -> None:
     after = rerun(tail, "rto")
     assert blamed(accounts(tail)[2], "rto") > 200_000 * 10**6

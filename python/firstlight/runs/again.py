@@ -5,6 +5,7 @@ A run is deterministic, so that a second one shows what the first one did not re
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from firstlight.core import Spec
@@ -21,14 +22,27 @@ HOPS_OF_KERNEL = 10
 
 def run_again(result: Result, resolved: dict[str, Any]) -> Result:
     """Run an experiment that was made of ``result``'s, with the same seed; raises :class:`ResultError` where
-    the files that it names have changed."""
-    path = result.manifest.get("experiment", {}).get("path", "experiment.toml")
-    experiment = Spec(toml(resolved), path).check()
+    the files that it names have changed, or its controllers were classes of the caller."""
+    if classes := result.manifest.get("congestion_control"):
+        names = ", ".join(f'"{name}"' for name in classes)
+        raise ResultError(
+            f"the run's congestion control {names} is a class of the Python program that made it, which "
+            "is not stored; run the experiment again from there"
+        )
+    experiment = Spec(toml(resolved), str(_file_of(result))).check()
     if experiment.inputs != result.manifest.get("inputs", {}):
         names = ", ".join(experiment.inputs)
         raise ResultError(f"files that the experiment names have changed since the run: {names}")
     output = execute(experiment, None)
     return Result({**output.manifest, **asked(experiment)}, output.tables)
+
+
+def _file_of(result: Result) -> Path:
+    """Where the experiment's file was, beside the files that it names, from whatever directory it was run."""
+    known = result.manifest.get("experiment", {})
+    path = Path(known.get("path", "experiment.toml"))
+    folder = Path(known.get("folder", ""))
+    return folder / path.name if known.get("folder") and folder.is_dir() else path
 
 
 def with_accounts(results: Sequence[Result]) -> list[Result]:

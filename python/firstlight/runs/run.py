@@ -147,7 +147,11 @@ def asked(experiment: Experiment) -> dict[str, Any]:
     spec = experiment.spec
     known = {
         "key": key(experiment),
-        "experiment": {"path": spec.path, "text": spec.text},
+        "experiment": {
+            "path": spec.path,
+            "folder": str(Path(spec.path).absolute().parent),
+            "text": spec.text,
+        },
         "overrides": spec.overrides,
         "inputs": experiment.inputs,
     }
