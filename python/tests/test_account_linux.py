@@ -125,6 +125,8 @@ def test_timeouts_and_queues_of_an_incast(
 FABRICS = (
     'kind = "star"\nhosts = 6\n',
     'kind = "leaf_spine"\nracks = 3\nhosts_per_rack = 2\nspines = 2\n[links]\nrate = "5Gbps"\n',
+    'kind = "dumbbell"\nleft = 3\nright = 3\n[links]\nrate = "5Gbps"\n',
+    'kind = "fat_tree"\nk = 4\n[links]\nrate = "5Gbps"\n',
     'kind = "three_tier"\nracks = 4\nhosts_per_rack = 2\naggregations = 4\ncores = 2\nspray = true\n',
     'kind = "hybrid"\nracks = 3\nhosts_per_rack = 2\n[packet]\nrate = "5Gbps"\ndelay = "5us"\n'
     '[circuit]\nrate = "40Gbps"\ndelay = "20us"\n'
@@ -176,7 +178,7 @@ def drawn(seed: int) -> str:
     return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}{tables}{flows}'
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(18))
 def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
     result = run(tmp_path, drawn(seed))
     found = check(result)
