@@ -379,8 +379,12 @@ impl World {
                     causes.on_timers(endpoint, connection.alarms(self.now), connection.is_reading(self.now));
                 }
                 let due = (connection.on_timeout(self.now), connection.poll_timeout());
-                if flow_end.receives && flow_end.is_at_goal() && self.on_goal(endpoint) {
-                    return;
+                if flow_end.receives && flow_end.is_at_goal() {
+                    // What the program's last call sends goes out before the flow is over.
+                    self.transmit(endpoint);
+                    if self.on_goal(endpoint) {
+                        return;
+                    }
                 }
                 due
             }

@@ -224,6 +224,7 @@ EQUAL = {
         seed=31,
         reader=Reader(191, 4692),
     ),
+    "the last update of a slow reader": draw(7, 164),
     **{
         f"lost handshakes {cc} {seed}": replace(
             SMALL, cc=cc, ecn=True, rtt_us=200, flows=(Flow(30_000, 1000),), loss_percent=12.0, seed=seed
