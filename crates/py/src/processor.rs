@@ -36,9 +36,11 @@ const BETWEEN_INTERRUPTS: Duration = Duration::from_micros(50);
 /// How many interrupts are measured.
 const INTERRUPTS: usize = 400;
 
-/// Nanoseconds of a system call, a read of the clock, a wake-up, and a copied byte, by their keys of `[linux.cpu]`; and
-/// where there is another processor, of an interrupt and of leaving the idle state. The calling thread is on one
-/// processor. `file` is empty and of a file system in memory.
+/// Measures the costs of this machine's processor in nanoseconds, by their keys of `[linux.cpu]`.
+///
+/// They are those of a system call, a read of the clock, a wake-up, and a copied byte. With an `other` processor there
+/// are two more: an interrupt, and leaving the idle state. The calling thread stays on one processor. `file` is empty
+/// and of a file system in memory.
 #[pyfunction]
 #[pyo3(signature = (file, other))]
 pub fn measure_processor(file: &str, other: Option<usize>) -> PyResult<BTreeMap<&'static str, f64>> {
@@ -83,8 +85,9 @@ fn least(times: u32, mut work: impl FnMut()) -> f64 {
     (0..REPETITIONS).map(repetition).fold(f64::INFINITY, f64::min)
 }
 
-/// A call of those that a server makes beside those that carry data: the mean of a write and a read of a counter, and
-/// of `epoll_ctl` and `epoll_wait` for this counter.
+/// Measures a system call as the mean of four that a server makes beside those that carry data.
+///
+/// They write a counter, read it, and call `epoll_ctl` and `epoll_wait` for it.
 fn syscall() -> io::Result<f64> {
     let counter = EventFd::new()?;
     let poll = Epoll::new(EpollCreateFlags::empty())?;

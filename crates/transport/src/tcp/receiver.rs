@@ -462,11 +462,11 @@ impl Receiver {
     #[inline]
     fn has_room_for(&mut self, start: u64, end: u64, len: u64, terms: &Terms) -> bool {
         let fits = end <= self.offer.edge() && self.offer.has_memory();
-        fits || self.makes_room_for(start, end, len, terms)
+        fits || self.makes_room_for(start, len, terms)
     }
 
     #[cold]
-    fn makes_room_for(&mut self, start: u64, end: u64, len: u64, terms: &Terms) -> bool {
+    fn makes_room_for(&mut self, start: u64, len: u64, terms: &Terms) -> bool {
         let next = self.stream.next();
         let closed = self.offer.edge() <= next && self.unread() > 0;
         if start >= self.offer.edge() && start > next {
@@ -489,7 +489,6 @@ impl Receiver {
         } else {
             return true;
         }
-        let _ = end;
         self.policy.force_quick(self.offer_left(), terms);
         self.policy.now = true;
         false
