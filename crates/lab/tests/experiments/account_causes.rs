@@ -284,3 +284,87 @@ fn a_notice_makes_room() {
     assert_eq!(time(&outcome, 0, ["congestion_window (slow start)", "notice", "host1", ""]), 263 * US - first);
     assert_eq!(cause(&outcome, 0, "notice"), 263 * US - first);
 }
+
+/// When the ACK of a packet arrives on `SLOW_LINK`, for packets from 1 on: three links there and three back, of which the
+/// slow one lets a packet go each 12 us.
+fn ack_of(number: i64) -> i64 {
+    let handshake = 6 * US + 2 * (2 + 10) * SYN;
+    handshake + ACK + 6 * US + (2 + 10) * FULL + (2 + 10) * ACK + (number - 1) * 10 * FULL
+}
+
+/// The buffer holds five packets and a part of the sixth, which waits: the ACK of the first packet makes room for the
+/// rest of it.
+#[test]
+fn a_send_buffer_holds_the_program_back() {
+    let outcome = exact(&format!("{STAR}{}", flow(1, 0, 6 * 1448, "0s")), &[("tcp.send_buffer", "8000B")]);
+    let round_trip = 2 * FULL + 2 * ACK + 4 * US;
+    assert_eq!(time(&outcome, 0, ["send_buffer", "", "", ""]), ACK + round_trip);
+    assert_eq!(cause(&outcome, 0, "application"), 0);
+}
+
+/// A client writes 40 B of its request and then 60 B. With Nagle's algorithm the second part waits for the ACK of the
+/// first, which the server sends at once.
+#[test]
+fn a_small_segment_waits_for_an_ack() {
+    let reads = "[[workload]]\nkind = \"key_value\"\nfrom = \"host1\"\nto = \"host0\"\nreads = 1\nvalues = 1\nsize = \
+                 \"1000B\"\nheader = \"40B\"\nnagle = true\n";
+    let outcome = exact(&format!("{STAR}{reads}"), &[]);
+    let round_trip = ACK + 2 * 92 * 800 + 2 * ACK + 4 * US;
+    assert_eq!(time(&outcome, 0, ["small_segment", "", "", ""]), round_trip);
+    assert_eq!(cause(&outcome, 0, "delayed_ack"), 0);
+}
+
+/// Both packets of the window meet a full queue. The timeout leaves a window of one, whose ACK releases a new packet
+/// (F-RTO); the ACK of this one, with a block of SACK, shows that the second packet was lost as well, and makes room.
+#[test]
+fn a_timeout_sets_the_window() {
+    let flows = [(1, 2, "0ns"), (2, 2, "50ns"), (3, 3, "100ns")];
+    let flows: String = flows.map(|(host, packets, start)| flow(host, 0, packets * 1448, start)).concat();
+    let set = [("tcp.tail_loss_probe", "false"), ("tcp.rto_min", "200ms"), ("tcp.initial_window", "2")];
+    let outcome = exact(&format!("{STAR}[switch]\nqueue = 1\n{flows}"), &set);
+    let round_trip = 2 * FULL + 2 * ACK + 4 * US;
+    assert_eq!(time(&outcome, 2, ["congestion_window (after a timeout)", "", "", ""]), 2 * round_trip + 2 * 12 * 800);
+    assert_eq!(cause(&outcome, 2, "rto"), 200_000 * US + HANDSHAKE / US * US);
+}
+
+/// Six packets are on their way when the third ACK with SACK shows the loss, and the window becomes three: it lets the
+/// lost packet go, and behind it a new one. The ACK of this one makes room for the last.
+#[test]
+fn a_recovery_sets_the_window() {
+    let flows = format!("{}{}{}", flow(1, 0, 12 * 1448, "400ns"), flow(2, 0, 1448, "0ns"), flow(3, 0, 1448, "1400ns"));
+    let set = [("hosts.delay", "4us"), ("tcp.cc", "newreno"), ("tcp.initial_window", "5")];
+    let outcome = exact(&format!("{STAR}[switch]\nqueue = \"3100B\"\n{flows}"), &set);
+    let round_trip = 2 * FULL + 2 * ACK + 16 * US;
+    let window = "congestion_window (after a fast recovery)";
+    assert_eq!(time(&outcome, 0, [window, "", "", ""]), FULL + round_trip);
+    assert_eq!(time(&outcome, 0, [window, "interface_queue", "host1.nic", "flow 0"]), FULL);
+}
+
+/// Of the first two packets none waits long enough for a mark. Their ACKs, and that of the third, release two packets
+/// each. The fourth ACK says that its packet was marked: a window of five becomes two. So the tenth packet leaves when
+/// the eighth, which the third ACK has released, is acknowledged.
+#[test]
+fn a_mark_sets_the_window() {
+    let set = [
+        ("tcp.cc", "newreno"),
+        ("tcp.ecn", "true"),
+        ("tcp.initial_window", "2"),
+        ("tcp.tail_loss_probe", "false"),
+        ("switch.ecn", "1"),
+        ("switch.queue", "100"),
+    ];
+    let outcome = exact(&format!("{SLOW_LINK}{}", flow(0, 1, 10 * 1448, "0s")), &set);
+    assert_eq!(time(&outcome, 0, ["congestion_window (after a mark)", "", "", ""]), ack_of(8) - ack_of(3));
+    let started = 6 * US + 2 * (2 + 10) * SYN;
+    assert_eq!(time(&outcome, 0, ["congestion_window (slow start)", "", "", ""]), ack_of(3) - started);
+}
+
+/// Vegas ends slow start when its round trips show a queue, with a window of four packets here. So the tenth packet
+/// leaves when the sixth, which the second ACK has released, is acknowledged.
+#[test]
+fn a_controller_sets_the_window() {
+    let set = [("tcp.cc", "vegas"), ("tcp.initial_window", "3"), ("tcp.tail_loss_probe", "false")];
+    let outcome = exact(&format!("{SLOW_LINK}{}", flow(0, 1, 10 * 1448, "0s")), &set);
+    let window = "congestion_window (set by the controller)";
+    assert_eq!(time(&outcome, 0, [window, "", "", ""]), ack_of(6) - ack_of(2));
+}
