@@ -23,6 +23,7 @@ from conftest import argv, environment
 from firstlight.errors import RunError, SpecError
 from firstlight.live.bench import Bench, Stale, scenes
 from firstlight.live.server import Server
+from jupyter_client.manager import start_new_kernel
 
 SCENES = ("dynamic-voqs", "incast", "pause-tree")
 
@@ -310,8 +311,15 @@ def test_circuits_are_drawn_day_by_day(opened: Browser) -> None:
         "return [...document.querySelectorAll('.row button')].find((b) => b.title.endsWith('on'))"
     )
     fabric = "document.querySelector('svg.fabric').textContent"
-    packets = re.search(r"VOQ to rack 1: (\d+) packets", opened.js(f"return {fabric}"))
-    assert packets and int(packets[1]) > 30, "the page begins when the VOQ is longest"
+    packets = re.search(r"longest VOQ 0 to 1: (\d+) packets", opened.js(f"return {fabric}"))
+    assert packets and int(packets[1]) > 30, "the page begins when a VOQ is longest"
+    bars = opened.js(
+        "return [...document.querySelectorAll('[data-voq]')]"
+        ".map((b) => [b.dataset.voq, Number(b.getAttribute('height'))])"
+    )
+    assert {name for name, _ in bars} == {f"voq.{a}.{b}" for a in range(3) for b in range(3) if a != b}
+    high = dict(bars)
+    assert high["voq.0.1"] == max(high.values()) > 30 and high["voq.2.1"] == 0, "rack 0 sends to rack 1"
     opened.js(
         "const time = document.querySelector('input[aria-label=Time]');"
         "time.value = 0; time.dispatchEvent(new Event('input'))"
@@ -384,28 +392,69 @@ def test_the_widget_answers_with_frames() -> None:
     assert "tcp.cc" in sent[1]["frame"]["error"]
 
 
+class JupyterWidget:
+    """The widget of the last line of a cell, which a Jupyter kernel of its own has executed."""
+
+    def __init__(self, client: Any, cell: str) -> None:
+        self.client = client
+        client.execute(cell)
+        self.state: dict[str, Any] = {}
+        while not (shown := self._next(("comm_open", "execute_result", "error"))).get("data", {}).get(VIEW):
+            assert "traceback" not in shown, "\n".join(shown.get("traceback", []))
+            if shown.get("target_name") == "jupyter.widget" and "_esm" in shown["data"]["state"]:
+                self.comm, self.state = shown["comm_id"], shown["data"]["state"]
+
+    def _next(self, kinds: tuple[str, ...]) -> dict[str, Any]:
+        while True:
+            message = self.client.get_iopub_msg(timeout=60)
+            if message["msg_type"] in kinds:
+                return dict(message["content"])
+
+    def asked(self, content: dict[str, Any]) -> dict[str, Any]:
+        """What the widget answers to a message of its page."""
+        data = {"method": "custom", "content": content}
+        self.client.shell_channel.send(
+            self.client.session.msg("comm_msg", {"comm_id": self.comm, "data": data})
+        )
+        while (answer := self._next(("comm_msg",))["data"])["method"] != "custom":
+            pass
+        return dict(answer["content"])
+
+
+VIEW = "application/vnd.jupyter.widget-view+json"
+CELL = """<!doctype html><meta charset="utf-8"><div id="cell"></div><script type="module">
+const [esm, css, knobs] = %s;
+document.head.append(Object.assign(document.createElement("style"), { textContent: css }));
+const url = URL.createObjectURL(new Blob([esm], { type: "text/javascript" }));
+const widget = (await import(url)).default;
+window.sent = [];
+const model = { get: () => knobs, on: (_, f) => { window.answer = f; }, send: (m) => window.sent.push(m) };
+widget.render({ model, el: document.getElementById("cell") });
+</script>"""
+
+
 @needs_browser
-def test_the_widget_draws_itself_in_a_notebook_s_cell(browser: Browser, tmp_path: Path) -> None:
-    """A page stands in for the notebook: it imports the widget's module and answers its messages."""
-    pytest.importorskip("anywidget")
-    widget = fl.Live(scenes()["pause-tree"])
-    frame = bench("pause-tree").run({})
-    page = tmp_path / "cell.html"
-    given = json.dumps([widget._esm, widget._css, widget.knobs, frame], default=str).replace("<", "\\u003c")
-    page.write_text(
-        f"""<!doctype html><meta charset="utf-8"><div id="cell"></div><script type="module">
-        const [esm, css, knobs, frame] = {given};
-        document.head.append(Object.assign(document.createElement("style"), {{ textContent: css }}));
-        const url = URL.createObjectURL(new Blob([esm], {{ type: "text/javascript" }}));
-        const widget = (await import(url)).default;
-        let answer;
-        const model = {{ get: () => knobs, on: (_, f) => {{ answer = f; }},
-          send: ({{ id }}) => setTimeout(() => answer({{ id, frame }})) }};
-        widget.render({{ model, el: document.getElementById("cell") }});
-        </script>"""
-    )
-    browser.open(page.as_uri())
-    browser.until("document.querySelector('.fl-live')?.dataset.state === 'shown'")
+def test_the_widget_works_with_a_jupyter_kernel(browser: Browser, tmp_path: Path) -> None:
+    """The kernel, its messages and the widget are real; a page stands in for that of the notebook."""
+    (tmp_path / "scene.toml").write_text(scenes()["pause-tree"].read_text())
+    manager, client = start_new_kernel(cwd=str(tmp_path))
+    try:
+        widget = JupyterWidget(client, 'import firstlight as fl\nfl.Live("scene.toml")')
+        page = tmp_path / "cell.html"
+        given = json.dumps([widget.state[key] for key in ("_esm", "_css", "knobs")])
+        page.write_text(CELL % given.replace("<", "\\u003c"))
+        browser.open(page.as_uri())
+        for run in ("1", "2"):
+            message = browser.until("window.sent?.pop()")
+            browser.js("window.answer(arguments[0])", widget.asked(message))
+            browser.until(f"document.querySelector('.fl-live').dataset.runs === '{run}'")
+            if run == "1":
+                assert message["settings"] == {}
+                browser.js(SLIDE, "hosts.rate", 60)
+        assert list(message["settings"]) == ["hosts.rate"]
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
     browser.js(
         "const time = document.querySelector('input[aria-label=Time]');"
         "time.value = 500; time.dispatchEvent(new Event('input'))"

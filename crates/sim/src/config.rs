@@ -6,10 +6,10 @@ use firstlight_circuits::RackId;
 use firstlight_messages::MessageError;
 use firstlight_units::Span;
 
-/// Which queues of a packet fabric to watch.
+/// Which queues to watch: ports of a packet fabric, or VOQs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WatchConfig {
-    /// The ports' names.
+    /// The names of the ports or VOQs, as in their reports.
     pub ports: Vec<String>,
     /// How often to sample their queues; `None` for never.
     pub every: Option<Span>,

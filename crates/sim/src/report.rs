@@ -218,15 +218,15 @@ pub struct RateSample {
 pub struct QueueReport {
     /// The port's name.
     pub name: String,
-    /// The rate of the port's link.
-    pub rate: Rate,
+    /// The rate of the port's link; `None` of a VOQ, which two networks serve.
+    pub rate: Option<Rate>,
     /// The framing that its link adds to each packet.
     pub framing: Framing,
     /// How long the queue was watched.
     pub elapsed: Span,
-    /// Packets that were queued.
+    /// Packets that were queued; of a VOQ those that left it.
     pub packets: u64,
-    /// IP bytes of the packets that were queued.
+    /// IP bytes of these packets.
     pub bytes: Bytes,
     /// How long each packet waited until its first bit was sent, in nanoseconds, to three digits. With strict
     /// priorities it is the time that sending all unsent packets would have taken.

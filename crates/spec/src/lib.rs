@@ -135,7 +135,7 @@ pub struct Spec {
     pub own: Vec<OwnConfig>,
     /// The flows whose completion times are divided into causes; `None` if nothing is recorded for that.
     pub accounted: Option<Accounted>,
-    /// The ports whose queues are watched: all that `measure.queues` names.
+    /// The ports or VOQs whose queues are watched: all that `measure.queues` names.
     pub watched: Vec<String>,
     /// The measured pair of racks; `None` on a packet fabric, or when no flow leaves its rack.
     pub pair: Option<(RackId, RackId)>,
@@ -239,10 +239,7 @@ impl Spec {
         experiment.fill_in(&places);
         let conditions = Conditions::of(&experiment);
         let imported = ImportedNetwork::of(&experiment, &places, week)?;
-        let watched = match &imported.network {
-            Network::Graph(graph) => rules::watched_ports(&experiment, &places, &graph.topology)?,
-            Network::Hybrid(_) => vec![],
-        };
+        let watched = rules::watched_queues(&experiment, &places, &imported.network)?;
         let directory = HostDirectory::of(&experiment.fabric, &imported);
         let entries = HostEntries::of(&experiment, &places, &directory)?;
         let traffic = expander::expand(&experiment, &places, &directory, &entries)?;

@@ -73,6 +73,22 @@ impl Network {
         }
     }
 
+    /// The names of the queues that can be watched: ports in the order of their numbers, or VOQs.
+    pub(crate) fn queue_names(&self) -> Vec<String> {
+        match self {
+            Network::Graph(graph) => rules::port_names(&graph.topology),
+            Network::Hybrid(hybrid) => {
+                let is_segregated = hybrid.tables.segregation.is_some();
+                let pairs = (0..hybrid.racks()).flat_map(|src| (0..hybrid.racks()).map(move |dst| (src, dst)));
+                let names = pairs.filter(|(src, dst)| src != dst).flat_map(|(src, dst)| {
+                    let mice = is_segregated.then(|| format!("voq.{src}.{dst}.mice"));
+                    [format!("voq.{src}.{dst}")].into_iter().chain(mice)
+                });
+                names.collect()
+            }
+        }
+    }
+
     /// The configuration of the hosts' interfaces, between their TCP and their links.
     pub fn interface(&self) -> &InterfaceConfig {
         match self {

@@ -31,8 +31,8 @@ SHRINK = 0.7
 SAMPLES = 300
 """Samples of a run over time."""
 SHORTEST_US = 50.0
-MOST_PORTS = 128
-"""Ports whose queues are watched, those with the longest first."""
+MOST_QUEUES = 128
+"""Ports or VOQs whose queues are watched, those with the longest first."""
 Settings = Mapping[str, Any]
 SCENES = Path(__file__).parent / "scenes"
 
@@ -59,7 +59,7 @@ class Bench:
     _length_us: float | None = None
     """The duration that the time allows, once a run was stopped."""
     _watched: dict[str, list[str]] = field(default_factory=dict)
-    """Watched ports, by the fabric that has them."""
+    """Watched queues, by the fabric that has them."""
 
     @classmethod
     def read(cls, path: str | Path, overrides: core.Overrides | None = None) -> "Bench":
@@ -129,31 +129,25 @@ class Bench:
         asked: dict[str, Any] = {"warmup": "0s", "duration": f"{_round(length):.10g}us"}
         if experiment.resolved.get("flows") or experiment.resolved.get("workload"):
             asked["measure.throughput"] = step
-        week = experiment.inspect()["week_us"]
-        if experiment.resolved["fabric"]["kind"] == "hybrid":
-            if week:
-                weeks = max(1, min(1000, int(length / week)))
-                asked["duration"] = f"{_round(weeks * week):.10g}us"
-                asked |= {
-                    "measure.fold": weeks,
-                    "measure.series": f"{max(1, round(weeks * week / SAMPLES * 1e3))}ns",
-                }
-        else:
-            asked |= {"measure.queues": self._ports(spec, experiment), "measure.queue_samples": step}
-        return asked
+        if week := experiment.inspect()["week_us"]:
+            asked["duration"] = f"{_round(max(1, int(length / week)) * week):.10g}us"
+        return asked | {"measure.queues": self._queues(spec, experiment), "measure.queue_samples": step}
 
-    def _ports(self, spec: Spec, experiment: Experiment) -> list[str]:
-        """The ports of switches. Where there are too many: those that a short run queues most at."""
+    def _queues(self, spec: Spec, experiment: Experiment) -> list[str]:
+        """The ports of switches, or the VOQs. Where there are too many: the longest ones of a short run."""
         fabric = json.dumps(experiment.resolved["fabric"])
+        kinds = (
+            ("voq",) if experiment.resolved["fabric"]["kind"] == "hybrid" else ("host_port", "switch_port")
+        )
         if fabric not in self._watched:
             short = spec.with_overrides({"warmup": "0s", "duration": "200us"})
             ports = core.simulate(short.check()).tables["ports"]
             found = [
                 (peak, name)
                 for name, kind, peak in zip(ports["name"], ports["kind"], ports["peak_queue"], strict=True)
-                if kind in ("host_port", "switch_port")
+                if kind in kinds
             ]
-            kept = {name for _, name in sorted(found, key=lambda one: -one[0])[:MOST_PORTS]}
+            kept = {name for _, name in sorted(found, key=lambda one: -one[0])[:MOST_QUEUES]}
             self._watched[fabric] = [name for _, name in found if name in kept]
         return self._watched[fabric]
 

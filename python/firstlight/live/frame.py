@@ -45,7 +45,6 @@ def frame_of(experiment: Experiment, output: Output) -> dict[str, Any]:
         "fabric": _fabric(seen, result),
         "circuits": circuits,
         "pair": pair,
-        "voq": _voq(result, arrays),
         "queues": _samples(result, arrays),
         "pauses": _pauses(result),
         "figure": {
@@ -115,23 +114,23 @@ def _throughput(result: Result, end: float) -> dict[str, Any] | None:
     return _panel("Throughput (Gb/s)", end, curves)
 
 
-def _queues(result: Result, end: float) -> dict[str, Any] | None:
-    if "series" in result.tables:
-        series = result.series
-        pair = " to ".join(f"rack {r}" for r in _pair(result) or ())
-        line = _curve(f"VOQ, {pair}", BLUE, series["time_us"] / 1e3, series["voq_packets"])
-        return _panel("VOQ (packets)", end, [line])
-    if "queue_samples" not in result.tables:
-        return None
+def _queues(result: Result, end: float) -> dict[str, Any]:
     samples = result.table("queue_samples")
-    most = samples.groupby("name", sort=False)["bytes"].max().nlargest(FLOWS)
+    what, unit, scale = (
+        ("VOQ (packets)", "packets", 1.0) if _is_hybrid(result) else ("Queue (kB)", "bytes", 1e3)
+    )
+    most = samples.groupby("name", sort=False)[unit].max().nlargest(FLOWS)
     curves = [
-        _curve(str(name), color, part["time_us"] / 1e3, part["bytes"] / 1e3)
+        _curve(str(name), color, part["time_us"] / 1e3, part[unit] / scale)
         for (name, peak), color in zip(most.items(), cycle(COLORS), strict=False)
         if peak > 0
         for part in [samples[samples["name"] == name]]
     ]
-    return _panel("Queue (kB)", end, curves)
+    return _panel(what, end, curves)
+
+
+def _is_hybrid(result: Result) -> bool:
+    return bool(result.manifest["spec"]["fabric"]["kind"] == "hybrid")
 
 
 def _windows(result: Result, end: float) -> dict[str, Any] | None:
@@ -154,8 +153,6 @@ def _windows(result: Result, end: float) -> dict[str, Any] | None:
 
 def _pair(result: Result) -> list[int] | None:
     measured = result.manifest["spec"].get("measure", {}).get("pair")
-    if measured is None and "series" in result.tables:
-        return [0, 1]
     return [int(rack) for rack in measured] if measured else None
 
 
@@ -182,19 +179,11 @@ def _spans(circuits: Mapping[str, Any], pair: list[int] | None, end: float) -> l
     return [{**look, "from": (at + a) / 1e3, "to": (at + b) / 1e3} for at in starts for a, b in mine]
 
 
-def _voq(result: Result, arrays: Arrays) -> dict[str, Any] | None:
-    if "series" not in result.tables:
-        return None
-    series = result.series
-    return {"at": arrays.place(series["time_us"]), "packets": arrays.place(series["voq_packets"])}
-
-
 def _samples(result: Result, arrays: Arrays) -> dict[str, Any]:
-    """Bytes of each watched port over time."""
-    if "queue_samples" not in result.tables:
-        return {}
+    """The length of each watched queue over time: packets of a VOQ, bytes of a port."""
+    unit = "packets" if _is_hybrid(result) else "bytes"
     return {
-        str(name): {"at": arrays.place(part["time_us"]), "bytes": arrays.place(part["bytes"])}
+        str(name): {"at": arrays.place(part["time_us"]), "held": arrays.place(part[unit])}
         for name, part in result.table("queue_samples").groupby("name", sort=False)
     }
 

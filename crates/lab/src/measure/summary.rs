@@ -198,15 +198,17 @@ fn goodput(counters: &Counters) -> f64 {
     if counters.measured.is_zero() { 0.0 } else { bytes as f64 * 8e-9 / counters.measured.as_secs_f64() }
 }
 
-/// The first watched queue.
+/// The first watched queue; a VOQ has no link of its own to use.
 fn watched(rows: &mut Rows, queue: &QueueReport) {
     let name = &queue.name;
-    rows.add(
-        "queue_utilization_pct",
-        "%",
-        queues::utilization(queue) * 100.0,
-        format!("share of its link's capacity that {name} accepted"),
-    );
+    if queue.rate.is_some() {
+        rows.add(
+            "queue_utilization_pct",
+            "%",
+            queues::utilization(queue) * 100.0,
+            format!("share of its link's capacity that {name} accepted"),
+        );
+    }
     rows.add("queue_wait_mean_us", "us", queues::mean_wait_us(queue), format!("mean wait of packets at {name}"));
     for (metric, part) in [("queue_wait_p50_us", 0.5), ("queue_wait_p99_us", 0.99)] {
         let text = format!("wait that {}% of packets at {name} do not exceed", part * 100.0);

@@ -1,6 +1,6 @@
 //! Experiments from their files to their results.
 
-use crate::{STAR, Set, integers, metric, numbers, read, result};
+use crate::{STAR, Set, integers, metric, numbers, read, result, texts};
 use firstlight_lab::{Column, Files, LabError, Outcome, run};
 use std::ops::ControlFlow;
 
@@ -63,6 +63,49 @@ fn the_tables_have_what_they_promise() {
     // The pair's day is the last of the week, t = 4620 to 4800 us: 9 samples in each of three weeks.
     let days: Vec<usize> = (0..720).filter(|&index| day[index]).collect();
     assert_eq!((days.len(), days[0], days[8]), (27, 231, 239));
+}
+
+/// One fold covers the run, so the series and the samples of the pair's VOQ are the same numbers.
+#[test]
+fn voqs_are_watched_beside_the_series() {
+    let set: Set<'_> = &[("duration", "24ms"), ("warmup", "0s"), ("measure.series", "20us"), ("measure.fold", "5")];
+    let watched = [set, &[("measure.queues", "[\"voq.0.*\"]"), ("measure.queue_samples", "20us")]].concat();
+    let (plain, outcome) = (result(PAIR, set), result(PAIR, &watched));
+    assert_eq!(plain.manifest["digest"], outcome.manifest["digest"]);
+    let pair = outcome.manifest["spec"]["measure"]["pair"].clone();
+    let voq = format!("voq.{}.{}", pair[0], pair[1]);
+    let names = texts(&outcome, "queue_samples", "name");
+    let of_pair = |column| -> Vec<f64> {
+        let values = numbers(&outcome, "queue_samples", column);
+        (0..values.len()).filter(|row| names[*row] == voq).map(|row| values[row]).collect()
+    };
+    let lengths: Vec<f64> = (0..names.len())
+        .filter(|row| names[*row] == voq)
+        .map(|row| integers(&outcome, "queue_samples", "packets")[row] as f64)
+        .collect();
+    assert_eq!(of_pair("time_us")[..1200], *numbers(&outcome, "series", "time_us"));
+    assert_eq!(lengths[..1200], *numbers(&outcome, "series", "voq_packets"));
+    assert!(lengths.iter().any(|length| *length > 5.0));
+    let watched = texts(&outcome, "queues", "name");
+    assert_eq!(watched, ["voq.0.1", "voq.0.2"]);
+    let (row, port) = (
+        watched.iter().position(|name| *name == voq).expect("the pair's VOQ is rack 0's"),
+        texts(&outcome, "ports", "name").iter().position(|name| *name == voq).expect("a VOQ is a port"),
+    );
+    assert_eq!(integers(&outcome, "queues", "packets")[row], integers(&outcome, "ports", "delivered")[port]);
+    assert!(outcome.metric("queue_utilization_pct").is_none());
+}
+
+/// Two packets of 9000 B come 7.2 us apart to their VOQ, which the packet network serves at 10 Gb/s: none waits. Over a
+/// packet network of 5 Gb/s the second one waits for half of the first.
+#[test]
+fn packets_wait_in_a_watched_voq() {
+    let set: Set<'_> = &[("measure.queues", "[\"voq.0.1\"]")];
+    let text = format!("{}{}", super::account::RACKS, super::account::flow(0, 1, 2 * 8948, "0s"));
+    let waits = |rate| result(&text, &[set, &[("packet.rate", rate)]].concat());
+    assert_eq!(numbers(&waits("10Gbps"), "queues", "wait_max_us"), [0.0]);
+    let longest = numbers(&waits("5Gbps"), "queues", "wait_max_us")[0];
+    assert!((longest - 7.2).abs() < 0.01, "{longest}");
 }
 
 #[test]

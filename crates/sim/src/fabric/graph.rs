@@ -216,7 +216,8 @@ impl<P: GraphPort, L> GraphFabric<P, L> {
 
     pub(super) fn on_sample(&mut self, core: &mut Core) {
         for watched in &mut self.watched {
-            watched.sample(&self.ports[watched.port], core.now, core.scale);
+            let port = &self.ports[watched.port];
+            watched.sample(port.waiting_at(core.now), port.backlog(core.now), core.now, core.scale);
         }
         core.reschedule(Some(core.now + self.every), EventKind::Sample, 0);
     }
@@ -332,7 +333,7 @@ where
             if std::mem::replace(&mut self.watched_at[port], self.watched.len() as u32) < u32::MAX {
                 return fail(format!("'{name}' is there twice"));
             }
-            self.watched.push(WatchedQueue::new(name.clone(), port, &self.ports[port].link().0));
+            self.watched.push(WatchedQueue::new(name.clone(), port, Some(&self.ports[port].link().0)));
         }
         if let Some(every) = config.every.filter(|_| !self.watched.is_empty()) {
             if every.is_zero() {

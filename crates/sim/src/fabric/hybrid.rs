@@ -271,16 +271,17 @@ impl<L: LinkLayer> FabricKind for HybridFabric<L> {
         self.pause_report(core)
     }
 
-    fn watch(&mut self, _core: &mut Core, _config: &WatchConfig) -> Result<(), BuildError> {
-        Err(BuildError::field("watch.ports", "a hybrid fabric has VOQs, which a meter measures"))
+    fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError> {
+        self.racks.watch(core, config)
     }
 
-    fn queue_reports(&self, _now: Time, _scale: u32) -> Vec<QueueReport> {
-        vec![]
+    fn queue_reports(&self, now: Time, scale: u32) -> Vec<QueueReport> {
+        self.racks.watched.as_ref().map_or(vec![], |watched| watched.reports(now, scale))
     }
 
     fn reset_measurements(&mut self, now: Time) {
         self.racks.reset_meter(now);
+        self.racks.watched.iter_mut().for_each(|watched| watched.reset(now));
     }
 
     fn racks(&self) -> Option<&Racks> {

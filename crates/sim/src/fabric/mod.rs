@@ -34,6 +34,7 @@ mod send_buffer;
 mod switching;
 mod transmitter;
 mod watched_queue;
+mod watched_voqs;
 
 use self::core::{Core, Outbox};
 use crate::capture::CaptureSink;

@@ -10,7 +10,8 @@ use super::notifications::CongestionPoints;
 use super::overtakings::Overtakings;
 use super::schedule::CircuitSchedule;
 use super::segregation::Elephants;
-use crate::config::{BuildError, HybridConfig, MeterConfig};
+use super::watched_voqs::WatchedVoqs;
+use crate::config::{BuildError, HybridConfig, MeterConfig, WatchConfig};
 use crate::events::EventKind;
 use crate::meter::{Carrier, Meter, PairTotals};
 use crate::notices::NoticeSchedule;
@@ -56,6 +57,9 @@ pub(super) struct Racks {
     /// When hosts are notified of circuits, if they are.
     pub(super) notices: Option<NoticeSchedule>,
     meter: Option<Box<Meter>>,
+    /// When the series takes its next sample.
+    series_due: Option<Time>,
+    pub(super) watched: Option<Box<WatchedVoqs>>,
     /// The fabric's configuration, if a control loop makes its weeks.
     pub(super) controlled: Option<Box<HybridConfig>>,
     /// Bytes that hosts have to send, if a control loop asks for them.
@@ -95,6 +99,8 @@ impl Racks {
             elephants: config.tables.segregation.as_ref().map(Elephants::new),
             notices: NoticeSchedule::of(config),
             meter: None,
+            series_due: None,
+            watched: None,
             controlled: config.control.is_some().then(|| Box::new(config.clone())),
             backlog: None,
             local: 0,
@@ -145,6 +151,9 @@ impl Racks {
         state.overtakings.on_sent(carrier);
         if let Some(backlog) = &mut self.backlog {
             backlog.on_passed(pair, packet);
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.on_taken(pair, state.mice.is_some() && carrier == Carrier::Packet, packet, core);
         }
         Some((id, size))
     }
@@ -202,7 +211,8 @@ impl Racks {
                 return Err(BuildError::field("meter.series", problem));
             }
             Some(series) => {
-                core.reschedule(Some(Time::ZERO), EventKind::Sample, 0);
+                self.series_due = Some(Time::ZERO);
+                core.reschedule(self.series_due, EventKind::Sample, 0);
                 Some(Series::new(series.every * u64::from(scale), self.week * u64::from(series.fold)))
             }
         };
@@ -227,11 +237,32 @@ impl Racks {
         self.meter.as_ref().map(|meter| meter.report(now, self.metered_totals(meter.pair)))
     }
 
+    /// Watches VOQs from now on.
+    pub(super) fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError> {
+        let places = self.pairs_of_two().flat_map(|(src, dst)| {
+            let (pair, name) = (self.pair(src, dst), format!("voq.{src}.{dst}"));
+            let mice = self.pairs[pair].mice.is_some().then(|| (mice_name(&name), (pair, true)));
+            [(name, (pair, false))].into_iter().chain(mice)
+        });
+        let watched = WatchedVoqs::new(config, places.collect(), core.scale)?;
+        core.reschedule(earliest(self.series_due, watched.due), EventKind::Sample, 0);
+        self.watched = Some(Box::new(watched));
+        Ok(())
+    }
+
     pub(super) fn on_sample(&mut self, core: &mut Core) {
-        let Some(meter) = self.meter.as_mut() else { return };
-        let voq = self.pairs[meter.pair.0 * self.count + meter.pair.1].waiting();
-        let next = meter.series.as_mut().map(|series| series.sample(core.now, voq));
-        core.reschedule(next, EventKind::Sample, 0);
+        let (now, scale) = (core.now, core.scale);
+        if self.series_due == Some(now)
+            && let Some(meter) = &mut self.meter
+        {
+            let voq = self.pairs[meter.pair.0 * self.count + meter.pair.1].waiting();
+            self.series_due = meter.series.as_mut().map(|series| series.sample(now, voq));
+        }
+        if let Some(watched) = &mut self.watched {
+            watched.sample(&self.pairs, now, scale);
+        }
+        let watched = self.watched.as_ref().and_then(|watched| watched.due);
+        core.reschedule(earliest(self.series_due, watched), EventKind::Sample, 0);
     }
 
     /// All pairs of two racks, in order.
@@ -340,6 +371,11 @@ impl RackPair {
 }
 
 /// The name of the VOQ of mice beside that of elephants, which has this name.
+/// The earlier of two moments, of which one or both may not come.
+fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
+    one.into_iter().chain(other).min()
+}
+
 fn mice_name(voq: &str) -> String {
     format!("{voq}.mice")
 }

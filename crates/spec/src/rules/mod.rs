@@ -15,7 +15,7 @@ pub(crate) use further_links::further_links;
 pub(crate) use leave_out::left_out;
 pub(crate) use lossless::{adapters, lossless_hybrid, lossless_switches};
 pub(crate) use ports::{port_names, port_of_name, special_ports};
-pub(crate) use recording::{intervals, tcp_info_samples, watched_ports};
+pub(crate) use recording::{intervals, tcp_info_samples, watched_queues};
 
 use crate::conditions::Conditions;
 use crate::control::ecn_use;

@@ -1,10 +1,10 @@
 //! Rules about recordings: what is to be recorded exists, and its records fit in memory.
 
-use super::{port_names, port_of_name};
+use super::port_of_name;
 use crate::error::{Problem, SpecError};
+use crate::network::Network;
 use crate::places::Places;
 use crate::tables::Experiment;
-use firstlight_net::topology::Topology;
 use wildmatch::WildMatch;
 
 /// Most samples of all watched queues, and numbers in all intervals of all flows.
@@ -33,15 +33,15 @@ pub(crate) fn tcp_info_samples(experiment: &Experiment, places: &Places, flows: 
     (samples > MOST_TCP_INFO).then(|| places.problem("measure.tcp_info", text()))
 }
 
-/// The ports of the network that `measure.queues` names, each once, in the order of the names and of the ports.
-pub(crate) fn watched_ports(
+/// The ports or VOQs that `measure.queues` names, each once, in the order of the names and of the ports.
+pub(crate) fn watched_queues(
     experiment: &Experiment,
     places: &Places,
-    topology: &Topology,
+    network: &Network,
 ) -> Result<Vec<String>, SpecError> {
     let wrong = |text: String| SpecError::from(places.problem("measure.queues", text));
     let Some(wanted) = &experiment.measure.queues else { return Ok(vec![]) };
-    let all = port_names(topology);
+    let all = network.queue_names();
     let mut found: Vec<usize> = vec![];
     let mut is_found = vec![false; all.len()];
     for (index, name) in wanted.iter().enumerate() {

@@ -13,10 +13,10 @@ pub struct MeasureTable {
     /// The pair of racks whose latency, circuit utilization and series are measured.
     #[schemars(extend("x-when" = "hybrid fabric", "x-without" = "that of the first flow between racks"))]
     pub pair: Option<PairOfRacks>,
-    /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`. In a name `*` stands
-    /// for any text and `?` for one character: `*` is all ports, `host*.port` those to hosts.
+    /// Ports whose queues are watched, as table `ports` names them: `host2.port`, `left->right`; on a hybrid fabric
+    /// VOQs, `voq.0.2`. In a name `*` stands for any text and `?` for one character: `*` is all of them, `host*.port`
+    /// are the ports to hosts, `voq.0.*` the VOQs of rack 0.
     #[schemars(extend(
-        "x-when" = "packet fabric",
         "x-type" = "a list of texts",
         "examples" = [["host2.port"], ["*"]],
         "x-without" = "none"

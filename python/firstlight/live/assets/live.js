@@ -24,8 +24,7 @@ const firstlightLive = (() => {
     for (const panel of frame.figure.panels) {
       for (const curve of panel.curves) { curve.x = at(curve.x); curve.y = at(curve.y); }
     }
-    for (const queue of Object.values(frame.queues)) { queue.at = at(queue.at); queue.bytes = at(queue.bytes); }
-    if (frame.voq) { frame.voq.at = at(frame.voq.at); frame.voq.packets = at(frame.voq.packets); }
+    for (const queue of Object.values(frame.queues)) { queue.at = at(queue.at); queue.held = at(queue.held); }
     return frame;
   }
 
@@ -40,28 +39,27 @@ const firstlightLive = (() => {
   const box = (svg, x, y) => make("rect", svg, { x: x - 27, y: y - 12, width: 54, height: 24, rx: 4,
     fill: "var(--page)", stroke: "var(--ink)" });
 
-  // Racks in a circle and the circuits between them; the measured pair's VOQ as a bar at its rack.
+  // Racks in a circle and the circuits between them; each rack's VOQs as bars above it, in the order of their racks.
   function hybrid(frame, svg) {
-    const n = frame.fabric.racks, W = 640, H = 300, R = 112;
+    const n = frame.fabric.racks, W = 640, H = 316, R = 112;
     svg.setAttribute("viewBox", `0 0 ${W} ${H}`);
     const place = (i) => { const turn = (2 * Math.PI * i) / n - Math.PI / 2;
-      return [W / 2 + 1.5 * R * Math.cos(turn), H / 2 + R * Math.sin(turn)]; };
+      return [W / 2 + 1.5 * R * Math.cos(turn), H / 2 + 10 + R * Math.sin(turn)]; };
     const lines = make("g", svg);
     for (let i = 0; i < n; i++) {
       const [x, y] = place(i);
       box(svg, x, y);
       make("text", svg, { x, y: y + 4, "text-anchor": "middle" }, `rack ${i}`);
     }
-    const label = make("text", svg, { x: 12, y: 20 });
-    const most = frame.voq ? Math.max(1, ...frame.voq.packets) : 1;
-    let bar, words;
-    if (frame.voq && frame.pair) {
-      const [x, y] = place(frame.pair[0]);
-      make("rect", svg, { x: x + 34, y: y - 20, width: 10, height: 40, fill: "none", stroke: "var(--soft)" });
-      bar = make("rect", svg, { x: x + 34, y, width: 10, height: 0, fill: CALM });
-      words = make("text", svg, { x: x + 50, y: y + 4 });
-      bar.top = y - 20;
-    }
+    const label = make("text", svg, { x: 12, y: H - 8 }), longest = make("text", svg, { x: 12, y: 20 });
+    const most = Math.max(1, ...Object.values(frame.queues).map((queue) => Math.max(...queue.held)));
+    const HIGH = 34, wide = Math.max(1.5, Math.min(7, 54 / n));
+    const bars = Object.entries(frame.queues).map(([name, queue]) => {
+      const [, a, b, mice] = name.match(/^voq\.(\d+)\.(\d+)(\.mice)?$/), [x, y] = place(Number(a));
+      const bar = make("rect", svg, { x: x - wide * n / 2 + wide * (Number(b) + (mice ? 0.5 : 0)), y: y - 12, height: 0,
+        width: wide * (mice ? 0.4 : 0.8), fill: CALM, "data-voq": name });
+      return [bar, queue, `${a}-${b}`, y - 12, `VOQ ${a} to ${b}${mice ? " (mice)" : ""}`, make("title", bar)];
+    });
     return (time) => {
       lines.replaceChildren();
       const { days, week_us: week } = frame.circuits, at = week ? time % week : time;
@@ -76,13 +74,20 @@ const firstlightLive = (() => {
           py = (1 - t) ** 2 * y1 + 2 * t * (1 - t) * my + t * t * y2;
         make("circle", lines, { cx: px, cy: py, r: mine ? 6 : 4, fill: mine ? FULL : CALM });
       }
-      label.textContent = up.length ? `day: circuits ${up.map(([, , a, b]) => `${a} to ${b}`).join(", ")}` : "night";
-      if (bar) {
-        const packets = before(frame.voq.at, frame.voq.packets, time), height = 40 * packets / most;
-        bar.setAttribute("y", bar.top + 40 - height);
+      const some = up.slice(0, 8).map(([, , a, b]) => `${a} to ${b}`).join(", ");
+      const more = up.length > 8 ? ` and ${up.length - 8} more` : "";
+      label.textContent = up.length ? `day: circuits ${some}${more}` : "night";
+      const open = new Set(up.map(([, , a, b]) => `${a}-${b}`));
+      let top = 0, where = "";
+      for (const [bar, queue, pair, foot, name, title] of bars) {
+        const packets = before(queue.at, queue.held, time), height = HIGH * packets / most;
+        bar.setAttribute("y", foot - height);
         bar.setAttribute("height", height);
-        words.textContent = `VOQ to rack ${frame.pair[1]}: ${Math.round(packets)} packets`;
+        bar.setAttribute("fill", open.has(pair) ? FULL : CALM);
+        title.textContent = `${name}: ${packets} packets`;
+        if (packets > top) [top, where] = [packets, name];
       }
+      longest.textContent = where ? `longest ${where}: ${top} packets` : "no VOQ holds a packet";
     };
   }
 
@@ -112,7 +117,7 @@ const firstlightLive = (() => {
     const sorted = order.filter((name) => tier.get(name) === 1).flatMap((s) => order.filter((h) => isHost(h)
       && near.get(h).has(s)));
     sorted.forEach((name, i) => places.set(name, [(W * (i + 0.5)) / sorted.length, H - 22]));
-    const most = Math.max(1, ...Object.values(frame.queues).map((q) => Math.max(...q.bytes)));
+    const most = Math.max(1, ...Object.values(frame.queues).map((q) => Math.max(...q.held)));
     const drawn = [];
     for (const [a, b, port] of links) {
       const [x1, y1] = places.get(a), [x2, y2] = places.get(b);
@@ -141,7 +146,7 @@ const firstlightLive = (() => {
       }
       let top = 0, where = "";
       for (const [line, port, to] of drawn) {
-        const queue = frame.queues[port], bytes = queue ? before(queue.at, queue.bytes, time) : 0;
+        const queue = frame.queues[port], bytes = queue ? before(queue.at, queue.held, time) : 0;
         if (bytes > top) { top = bytes; where = port; }
         const held = paused.has(port), part = Math.sqrt(bytes / most);
         line.setAttribute("stroke", held ? PAUSED : bytes ? part > 0.5 ? FULL : CALM : "var(--line)");
@@ -176,11 +181,10 @@ const firstlightLive = (() => {
     return figure;
   }
 
-  // When the measured VOQ, or else a watched queue, was longest: there a page begins.
+  // When a watched queue was longest: there a page begins.
   function busiest(frame) {
     let begin = 0, most = 0;
-    const queues = Object.values(frame.queues).map(({ at, bytes }) => [at, bytes]);
-    for (const [at, held] of frame.voq ? [[frame.voq.at, frame.voq.packets]] : queues) {
+    for (const { at, held } of Object.values(frame.queues)) {
       held.forEach((size, i) => { if (size > most) [most, begin] = [size, at[i]]; });
     }
     return begin;
@@ -312,7 +316,7 @@ const firstlightLive = (() => {
       svg.replaceChildren();
       draw = (frame.fabric.kind === "hybrid" ? hybrid : graph)(frame, svg);
       meaning.textContent = frame.fabric.kind === "hybrid"
-        ? "Lines: circuits of this day, orange: of the measured pair."
+        ? "Lines: circuits, orange: of the measured pair. Bars: VOQs of the rack below, orange: with a circuit."
         : "Width of a link: bytes that wait for it. Violet: paused.";
       show(time > frame.end_us ? 0 : time);
       told.replaceChildren();
