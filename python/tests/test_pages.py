@@ -6,11 +6,13 @@ import json
 import re
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import firstlight as fl
 import matplotlib.pyplot as plt
+import networks
 import numpy as np
 import pytest
 from browser import Browser, needs_browser, started
@@ -19,7 +21,9 @@ from firstlight.figures.panels import panels
 from firstlight.figures.style import INK, _steps, draw
 from firstlight.folders import folder
 from firstlight.pages import report
+from firstlight.runs.compare import Comparison
 from firstlight.runs.pool import Means
+from firstlight.runs.result import Result
 
 CLAIMS = ("etalon/fig02b", "etalon/fig08", "dx/fig06", "dx/fig09")
 FIGURES = "document.querySelectorAll('figure:has(> script)')"
@@ -77,14 +81,19 @@ def browser(tmp_path: Path) -> Iterator[Browser]:
 @pytest.fixture
 def opened(browser: Browser, page: Path) -> Browser:
     """The report, every figure of it drawn."""
+    assert drawn(browser, page) >= 6
+    return browser
+
+
+def drawn(browser: Browser, page: Path) -> int:
+    """Opens a page and waits until each of its figures is drawn; how many there are."""
     browser.open(page.as_uri())
     count = browser.js(f"return {FIGURES}.length")
-    assert count >= 6
     for i in range(count):
         browser.js(f"{FIGURES}[{i}].scrollIntoView()")
         browser.until(f"{FIGURES}[{i}].querySelector('canvas') !== null")
     browser.js("return new Promise(requestAnimationFrame)")
-    return browser
+    return int(count)
 
 
 @needs_browser
@@ -132,6 +141,52 @@ def test_numbers_under_the_pointer_are_the_tables(opened: Browser) -> None:
                     assert float(read_off) == pytest.approx(float(shown), abs=1.01 * half)
                     compared += 1
     assert compared == 12 + 36  # utilization, and three latencies, at six sizes on two time scales
+
+
+def of_a_run(folder: Path, text: str) -> Path:
+    result = fl.run(text, out=folder / "run")
+    return report.write_result(result)
+
+
+def of_a_sweep(folder: Path, text: str) -> Path:
+    axes = {"switch.queue": [16, 1000], "seed": [1, 2]}
+    return report.write_sweep(fl.sweep(text, {}, axes, out=folder / "sweep", jobs=1))
+
+
+def of_a_comparison(folder: Path, text: str) -> Path:
+    """The second run stands for one on Linux hosts."""
+    one, other = fl.run(text, out=folder / "one"), fl.run(text, {"seed": 2}, out=folder / "other")
+    linux = Result({**other.manifest, "kernel": {"version": "7", "hz": 250}}, path=other.path)
+    return report.write_comparison(Comparison("one", one, linux, folder))
+
+
+@needs_browser
+@pytest.mark.parametrize("write", [of_a_run, of_a_sweep, of_a_comparison])
+def test_every_kind_of_report_is_drawn_and_shows_its_tables_numbers(
+    browser: Browser, tmp_path: Path, write: Callable[[Path, str], Path]
+) -> None:
+    file = tmp_path / "incast.toml"
+    file.write_text(f'duration = "1s"\n{networks.INCAST}\n[measure]\naccount = true\nthroughput = "20us"\n')
+    page = write(tmp_path, str(file))
+    figures = drawn(browser, page)
+    assert figures >= 2
+    assert browser.said() == []
+    assert {a for a in browser.asked() if not a.startswith("data:")} == {page.as_uri()}
+    for figure in browser.js(f"return [...{FIGURES}]"):
+        for place, colors in enumerate(browser.js(CHARTS, figure)):
+            inks = [[int(color[i : i + 2], 16) for i in (1, 3, 5)] for color in colors]
+            assert max(browser.js(INKED, figure, place, ink) for ink in inks) > 20
+    cells = browser.js("return [...document.querySelectorAll('td')].map((cell) => cell.textContent)")
+    done = fl.load(next(path.parent for path in tmp_path.glob("*/**/manifest.json")))
+    assert f"{done.summary['goodput_gbps']:.5g}" in cells and "nan" not in cells
+    bars = browser.js(
+        "return [...firstlightChart.charts].filter((c) => c.panel.curves[0].bar)"
+        ".map((c) => [c.panel.y.names.length, ...c.panel.curves.map((k) => "
+        "[...k.x].reduce((a, b) => a + b, 0) - [...(k.base ?? [])].reduce((a, b) => a + b, 0))])"
+    )
+    assert bars
+    for count, *parts in bars:
+        assert sum(parts) == pytest.approx(100 * count, abs=1e-3), "causes add up to all of the time"
 
 
 @needs_browser

@@ -129,9 +129,12 @@ def sweep_figure(sweep: Sweep) -> Figure:
     first, *others = [k for k, v in sweep.axes.items() if len(v) > 1] or list(sweep.axes)
     metrics = [m for m in SHOWN if m in frame and frame[m].notna().any()][:4]
     groups = (
-        [((), frame)]
+        [("", frame)]
         if not others
-        else [(tuple(map(str, name)), part) for name, part in frame.groupby(others, sort=False)]
+        else [
+            (", ".join(f"{key} = {value}" for key, value in zip(others, values, strict=True)), part)
+            for values, part in frame.groupby(others, sort=False)
+        ]
     )
 
     def paint(canvas: Canvas) -> None:
@@ -141,13 +144,13 @@ def sweep_figure(sweep: Sweep) -> Figure:
         for axes, metric in zip(panels, metrics, strict=False):
             for (name, part), color in zip(groups, ramp(len(groups)), strict=True):
                 x = part[first] if numeric else [values.index(v) for v in part[first]]
-                axes.plot(x, part[metric], "o-", color=color, label=", ".join(name))
+                axes.plot(x, part[metric], "o-", color=color, label=name)
             if not numeric:
                 axes.set_xticks(range(len(values)), [str(v) for v in values], rotation=45, ha="right")
             axes.set_title(metric)
             axes.set_xlabel(first)
             axes.set_ylim(bottom=0)
         if others:
-            panels[0].legend(title=", ".join(others), title_fontsize=8)
+            panels[0].legend()
 
     return draw("sweep", f"{', '.join(metrics)} against {first}.", (2.6 * max(len(metrics), 2), 3.0), paint)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -69,7 +70,7 @@ def numeric(table: Table) -> str:
 
 def _is_numeric(table: Table, column: int) -> bool:
     cells = [row[column].lstrip("+-±").removesuffix(" %").removesuffix("*") for row in table.rows]
-    return all(c.replace(".", "", 1).isdigit() or c in ("", "nan") for c in cells)
+    return all(c.replace(".", "", 1).isdigit() or c == "" for c in cells)
 
 
 def write(directory: Path) -> Path:
@@ -264,7 +265,9 @@ def _frame_table(result: Result, name: str) -> Table:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.5g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return "-" if isnan(value) else f"{value:.5g}"
+    return str(value)
 
 
 def page_of(template: Path, *, scripts: Sequence[str] = (), nonce: str = "", **values: Any) -> str:

@@ -207,7 +207,8 @@ const firstlightChart = (() => {
       grid: { show: !(named && side === 3), stroke: () => css("--line"), width: 1 },
       ticks: { stroke: () => css("--line"), size: 4 },
       size: side === 2 ? 26 : named
-        ? Math.min(narrow ? 150 : 240, 14 + 6.3 * longest(axis.names)) : 48,
+        ? Math.min(narrow ? 150 : 240, 14 + 6.3 * longest(axis.names))
+        : (u, texts) => Math.max(48, 14 + 6.3 * Math.max(0, ...(texts ?? []).map((text) => (text ?? "").length))),
       ...(named ? {
         splits: () => axis.names.map(([at]) => at),
         values: (u, at) => at.map((v) => axis.names.find(([place]) => place === v)?.[1] ?? ""),
