@@ -1,4 +1,4 @@
-"""What a packet costs a controller of one's own: NewReno built in, as a shared object and as a Python class.
+"""What an ACK costs a controller of one's own: NewReno built in, as a shared object and as a Python class.
 
 ``python benches/own_congestion_control.py``: user time of a run in a process of its own, the median of five.
 """
@@ -41,9 +41,23 @@ fl.run(sys.argv[1], {"duration": "1ms"})
 before = resource.getrusage(resource.RUSAGE_SELF).ru_utime
 result = fl.run(sys.argv[1], {"tcp.cc": sys.argv[2]}, congestion_control={"mine": Mine})
 used = resource.getrusage(resource.RUSAGE_SELF).ru_utime - before
-print(used, result.flows["packets_sent"].sum(), result.manifest["digest"])
+print(used, result.manifest["digest"])
+"""
+COUNT = """
+class Counting(Mine):
+    acks = 0
+    def on_ack(self, window, ack):
+        Counting.acks += 1
+result = fl.run(sys.argv[1], {"tcp.cc": "mine"}, congestion_control={"mine": Counting})
+print(Counting.acks, result.manifest["digest"])
 """
 RENO = ("(window.cwnd * 3 / 4)", "(window.cwnd / 2)")
+
+
+def printed(script: str, experiment: Path, cc: str) -> list[str]:
+    """The words that a process of its own prints."""
+    words = [sys.executable, "-c", script, str(experiment), cc]
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.split()
 
 
 def main() -> None:
@@ -63,21 +77,17 @@ def main() -> None:
             "Python class": "mine",
         }
         base = None
-        digests = set()
-        print("| controller | user time (s) | data packets | more than built in, per data packet (ns) |")
+        digests: set[str] = set()
+        acks, digest = printed(RUN + COUNT, experiment, "mine")[-2:]
+        print("| controller | user time (s) | ACKs | more than built in, per ACK (ns) |")
         print("|---|--:|--:|--:|")
         for way, cc in ways.items():
-            lines = [
-                subprocess.run(
-                    [sys.executable, "-c", RUN, experiment, cc], check=True, capture_output=True, text=True
-                ).stdout.split()
-                for _ in range(5)
-            ]
-            used, packets = statistics.median(float(line[0]) for line in lines), int(lines[0][1])
-            digests.add(lines[0][2])
+            lines = [printed(RUN, experiment, cc) for _ in range(5)]
+            used = statistics.median(float(line[0]) for line in lines)
+            digests.add(lines[0][1])
             base = used if base is None else base
-            print(f"| {way} | {used:.3f} | {packets} | {(used - base) / packets * 1e9:.0f} |")
-        assert len(digests) == 1, "the three are the same controller"
+            print(f"| {way} | {used:.3f} | {acks} | {(used - base) / int(acks) * 1e9:.0f} |")
+        assert digests == {digest}, "the three are the same controller"
 
 
 if __name__ == "__main__":

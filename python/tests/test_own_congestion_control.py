@@ -181,6 +181,16 @@ def test_pacing_holds_packets_back(experiment: Path) -> None:
     assert all(150 * 1448 < received < 201 * 1448 for received in result.flows["bytes_received"])
 
 
+@pytest.mark.parametrize("wait", [float("nan"), float("inf"), -1.0, 1e300, None, "soon"])
+def test_what_no_wait_can_be(experiment: Path, wait: object) -> None:
+    class Wrong(Reno):
+        def pace(self, window: fl.Window, size: int) -> float:
+            return wait  # type: ignore[return-value]
+
+    with pytest.raises(RunError, match=rf"pace returned {re.escape(repr(wait))}: expected a wait"):
+        fl.run(experiment, {"tcp.cc": "wrong"}, congestion_control={"wrong": Wrong})
+
+
 def test_an_exception_ends_the_run_with_its_traceback(experiment: Path) -> None:
     class Broken(fl.CongestionControl):
         def ssthresh(self, window: fl.Window, marked: bool) -> int:
