@@ -149,15 +149,19 @@ fn check_ahead(outcome: &Outcome, text: &str) -> Result<(), TestCaseError> {
     let (flows, others) = (integers(outcome, table, "flow"), integers(outcome, table, "others"));
     let (at, times) = (integers(outcome, table, "at_ps"), integers(outcome, table, "time_ps"));
     for row in 0..flows.len() {
+        if row > 0 && flows[row] == flows[row - 1] {
+            prop_assert_eq!(at[row], at[row - 1] + times[row - 1], "without gaps\n{}", text);
+        }
+        // On a time scale a part can be shorter than a picosecond of the experiment's own time.
+        if times[row] == 0 {
+            continue;
+        }
         let key = (flows[row], causes[row], places[row], waiting[row]);
         let all =
             known.get(&key).ok_or_else(|| TestCaseError::fail(format!("{key:?} is not in the account\n{text}")))?;
         prop_assert!(all.contains(whos[row]), "{} {}\n{}", flows[row], whos[row], text);
         prop_assert!((others[row] as usize) < all.len(), "{} others of {:?}\n{}", others[row], all, text);
         prop_assert!(others[row] == 0 || AHEAD.contains(&causes[row]), "{}\n{}", causes[row], text);
-        if row > 0 && flows[row] == flows[row - 1] {
-            prop_assert_eq!(at[row], at[row - 1] + times[row - 1], "without gaps\n{}", text);
-        }
     }
     Ok(())
 }
