@@ -68,9 +68,16 @@ def test_a_tick_that_no_kernel_has_is_an_error() -> None:
         kernels.find(300)
 
 
-def test_a_broken_description_names_the_file(cache: Path) -> None:
-    place = put("7.2.13")
-    (place / "kernel.json").write_text("{}")
+@pytest.mark.parametrize("wrong", ["{}", "[" * 100_000, "/dev/zero", "directory"])
+def test_a_broken_description_names_the_file(cache: Path, wrong: str) -> None:
+    file = put("7.2.13") / "kernel.json"
+    file.unlink()
+    if wrong == "directory":
+        file.mkdir()
+    elif wrong.startswith("/"):
+        file.symlink_to(wrong)
+    else:
+        file.write_text(wrong)
     with pytest.raises(KernelError, match=r"kernel\.json: not a kernel's description .* build again"):
         kernels.find(250)
 

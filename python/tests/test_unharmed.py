@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from conftest import SMALL, Command, argv, environment
 from firstlight.linux import directory, doctor, guest, kernels
-from firstlight.runs import leftovers, staging
+from firstlight.runs import bundle, leftovers, staging
 from firstlight.runs.result import is_sound
 
 SHORT = SMALL.replace('"24ms"', '"12ms"')
@@ -46,13 +46,40 @@ def test_a_name_never_leaves_the_directory_of_results(small: Path, command: Comm
     assert [p.name for p in small.parent.iterdir()] == ["small.toml"]
 
 
-@pytest.mark.parametrize("words", [["sweep", "small.toml"], ["reproduce", "timers"]])
-def test_a_foreign_directory_is_left_as_it_is(short: Path, command: Command, words: list[str]) -> None:
+FOREIGN: dict[str, dict[str, str]] = {
+    "names that a sweep or a reproduction writes": dict.fromkeys(
+        ("sweep.csv", "report.html", "verdict.json"), "precious"
+    ),
+    "a browser's extension": {"manifest.json": '{"manifest_version": 3}', "src/app.js": "precious"},
+    "a manifest alone": {"manifest.json": '{"manifest_version": 3}'},
+    "a manifest that is none": {"manifest.json": "precious", "flows.parquet": "precious"},
+    "another tool's sweep": {"sweep.json": '{"axes": {}, "points": []}', "sweep.csv": "precious"},
+    "another tool's index": {"reproduction.json": "{}", "report.html": "precious"},
+    "another schedule": {"schedule.json": '{"schedules": "precious"}', "notes.txt": "precious"},
+    "a bundle of leaves": {"bundle.json": "{}", "points/leaf": "precious", "compare.json": "{}"},
+}
+
+
+@pytest.mark.parametrize("files", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["run", "small.toml"],
+        ["sweep", "small.toml"],
+        ["reproduce", "timers"],
+        ["schedule", "demand.csv", "--week", "6ms"],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_foreign_directory_is_left_as_it_is(
+    short: Path, command: Command, words: list[str], files: dict[str, str]
+) -> None:
+    (short.parent / "demand.csv").write_text("0,1\n1,0\n")
     short.write_text(f"{SHORT}\n[sweep]\nseed = [1]\n" if words[0] == "sweep" else SHORT)
     foreign = short.parent / "mine"
-    foreign.mkdir()
-    for name in ("sweep.csv", "report.html", "verdict.json"):
-        (foreign / name).write_text("precious")
+    for name, content in files.items():
+        (foreign / name).parent.mkdir(parents=True, exist_ok=True)
+        (foreign / name).write_text(content)
     before = tree(foreign)
     done = command(*words, "--out", "mine")
     assert done.returncode == 2
@@ -60,11 +87,28 @@ def test_a_foreign_directory_is_left_as_it_is(short: Path, command: Command, wor
     assert tree(foreign) == before
 
 
-def test_a_sweep_into_the_root_is_refused(short: Path, command: Command) -> None:
+def test_notes_in_a_result_are_not_removed(short: Path) -> None:
+    result = fl.run(short, out=short.parent / "r")
+    assert fl.run(short, out=short.parent / "r").digest == result.digest, "a result is replaced"
+    notes = short.parent / "r" / "notes.md"
+    notes.write_text("precious")
+    with pytest.raises(fl.ResultError, match=r"holds notes.md, which Firstlight did not write"):
+        fl.run(short, {"seed": 2}, out=short.parent / "r")
+    assert notes.read_text() == "precious" and fl.load(short.parent / "r").digest == result.digest
+
+
+@pytest.mark.parametrize("words", [["sweep", "small.toml"], ["reproduce", "timers"]])
+def test_the_root_and_directories_of_other_things_are_refused(
+    short: Path, command: Command, words: list[str]
+) -> None:
     short.write_text(f"{SHORT}\n[sweep]\nseed = [1]\n")
-    done = command("sweep", short, "--out", "/")
-    assert done.returncode == 2
-    assert not Path("/points").exists() and not Path("/sweep.json").exists()
+    root = set(Path("/").iterdir())
+    done = command(*words, "--out", "/")
+    assert done.returncode == 2 and "/: something is mounted there" in done.stderr
+    assert set(Path("/").iterdir()) == root
+    done = command(*words, "--out", ".")
+    assert done.returncode == 2 and "which Firstlight did not write" in done.stderr
+    assert [path.name for path in short.parent.iterdir()] == ["small.toml"]
 
 
 def test_a_link_stays_and_what_it_means_is_written(short: Path, tmp_path: Path) -> None:
@@ -74,6 +118,12 @@ def test_a_link_stays_and_what_it_means_is_written(short: Path, tmp_path: Path) 
         fl.run(short, out=tmp_path / name)
         assert (tmp_path / name).is_symlink()
         assert fl.load(tmp_path / target).name == "small"
+    for name in ("trace", "bundle"):
+        (tmp_path / name).symlink_to(f"{name}.target")
+    fl.run(short, out=tmp_path / "kept", trace=tmp_path / "trace")
+    bundle.pack(tmp_path / "kept", {"kept": fl.load(tmp_path / "kept")}, tmp_path / "bundle")
+    for name in ("trace", "bundle"):
+        assert (tmp_path / name).is_symlink() and (tmp_path / f"{name}.target").stat().st_size > 100
     (tmp_path / "lost").symlink_to("no/such")
     fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "lost")
     assert (tmp_path / "no" / "such" / "sweep.csv").is_file()
@@ -193,7 +243,7 @@ def test_a_pipe_where_a_manifest_belongs_is_not_waited_for(short: Path, tmp_path
     assert point is not None
     (point / "manifest.json").unlink()
     os.mkfifo(point / "manifest.json")
-    with pytest.raises(fl.ResultError, match=r"manifest\.json: is no file; run the experiment again"):
+    with pytest.raises(fl.ResultError, match=r"manifest\.json: cannot be read: it is no file; run the"):
         fl.load(point)
     again = fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=1)
     assert is_sound(point) and list(again.frame["digest"]) == list(done.frame["digest"])
@@ -355,13 +405,13 @@ def test_a_directory_that_another_process_marks_at_the_moment_can_be_claimed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / leftovers.new_name()).touch()
-    staging.claim(tmp_path, "sweep.json")
+    staging.claim(tmp_path)
 
     other = tmp_path / "other"
-    seen = iter([False, False, True])  # by the other process: marked and filled after we looked
+    seen = iter([False, True])  # by the other process: marked and filled after we looked
     monkeypatch.setattr(Path, "is_file", lambda _: next(seen))
     (other / "points").mkdir(parents=True)
-    staging.claim(other, "sweep.json")
+    staging.claim(other)
 
 
 def test_sweeps_at_once_in_one_directory_agree(short: Path) -> None:

@@ -23,14 +23,14 @@ from firstlight.runs import pool
 from firstlight.runs.result import load
 from firstlight.runs.run import HOSTS, Hosts, directory_of
 from firstlight.runs.shards import Shard, same_build
-from firstlight.runs.staging import claim as claim_directory
-from firstlight.runs.staging import replace_text
+from firstlight.runs.staging import claim, real, replace_text
 from firstlight.runs.sweep import STORE
+from firstlight.stored import read_json
 
 INDEX = "reproduction.json"
 VERDICT = "verdict.json"
-FILES = (STORE, VERDICT, "figures", "report.html")
-"""The files of a reproduction besides its index."""
+FILES = (INDEX, STORE, VERDICT, "figures", "report.html")
+"""The files of a reproduction."""
 Plan = dict[tuple[str, RunKey], pool.Point]
 """The runs of some claims, by the claim's name."""
 
@@ -81,7 +81,7 @@ def run(
 ) -> Reproduction:
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
-    claim_directory(out, INDEX, FILES)
+    _claim(out)
     results = pool.run_all(list(points.values()), out / STORE, means)
     outcomes = {c.name: Outcome(c, mode) for c in claims}
     for (name, key), result in zip(points, results, strict=True):
@@ -118,9 +118,14 @@ def reproduce(
     return run(claims, mode, plan(claims, mode, hosts), directory_of(out), means)
 
 
+def _claim(out: Path) -> None:
+    """Make ``out`` the directory of a reproduction. The default one holds other results, too."""
+    claim(out, FILES if real(out) == real(directory_of(None)) else ())
+
+
 def run_shard(points: Plan, out: Path, shard: Shard, means: pool.Means) -> None:
     """Run the points of one shard that have no result yet."""
-    claim_directory(out, INDEX, FILES)
+    _claim(out)
     same_build(out)
     pool.run_missing(shard.of(list(points.values())), out / STORE, means)
 
@@ -153,7 +158,7 @@ def as_json(reproduction: Reproduction) -> str:
 def load_reproduction(directory: Path) -> Reproduction:
     """Open the results that an earlier ``firstlight reproduce`` has stored in ``directory``."""
     try:
-        index = json.loads((directory / INDEX).read_text(encoding="utf-8"))
+        index = read_json(directory / INDEX)
         entries = [(entry["name"], dict(map(_run_of, entry["results"]))) for entry in index["claims"]]
         mode = index["mode"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:

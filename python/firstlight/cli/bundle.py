@@ -43,7 +43,7 @@ def rerun(file: Path, out: Path | None, jobs: int | None, patience: float) -> No
     """Run every point of the bundle FILE again and say whether the digests agree."""
     target = directory_of(out, "rerun", file.name.removesuffix(".zip").removesuffix(".bundle"))
     bundles.check(file)
-    claim(target, bundles.INDEX)
+    claim(target)
     known = bundles.unpack(file, target / "bundle")
     store = target / STORE
     with Tracker.of_points("running again", known.points, store) as tracker:

@@ -45,11 +45,11 @@ def schedule(file: Path, names: tuple[str, ...], unit: str, out: Path | None, **
     file has a row of numbers for each sending rack."""
     from firstlight.circuits import tables
     from firstlight.circuits.demand import read_demand
-    from firstlight.pages.study import JSON, Study
+    from firstlight.pages.study import EARLIER, Study
     from firstlight.runs.staging import Staging, check_target
 
     target = out or Path("results") / "schedules" / file.stem
-    check_target(target, JSON)
+    check_target(target, EARLIER)
     demand = read_demand(file, unit)
     try:
         study = Study.of(demand, _chosen(names), source=str(file), frame=frame, lenient=ALL in names)

@@ -7,7 +7,6 @@ hash is over all that we add to Linux, so that a kernel of an older checkout is 
 import contextlib
 import hashlib
 import importlib.util
-import json
 import os
 import re
 import shlex
@@ -18,6 +17,7 @@ from typing import Any
 
 from firstlight import folders
 from firstlight.errors import KernelError
+from firstlight.stored import read_json
 
 TICKS = (100, 250, 1000)
 """Ticks per second that a kernel may have."""
@@ -153,7 +153,7 @@ def read(path: Path) -> Kernel:
     """The kernel in the directory ``path``."""
     file = path / MANIFEST
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
+        manifest = read_json(file)
         return Kernel(
             path,
             str(manifest["version"]),
@@ -162,7 +162,7 @@ def read(path: Path) -> Kernel:
             bool(manifest["seccomp"]),
             manifest,
         )
-    except (OSError, ValueError, KeyError, TypeError) as e:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:
         raise KernelError(
             f"{file}: not a kernel's description ({e}); remove {path} and build again"
         ) from None

@@ -12,8 +12,11 @@ from firstlight import core
 from firstlight.circuits.schedule import Schedule, schedule
 from firstlight.errors import SpecError
 from firstlight.figures.schedules import schedule_figure
+from firstlight.runs.staging import Earlier
 
 JSON = "schedule.json"
+EARLIER = Earlier(JSON, "schedules", ("schedule.svg", "schedule.png"))
+"""A study that may be replaced."""
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from firstlight.runs.result import Result, load
 from firstlight.runs.run import HOSTS, Hosts, directory_of
 from firstlight.runs.seeds import KEY, seeds_of
 from firstlight.runs.staging import claim, replace_text
+from firstlight.stored import read_json
 
 INDEX = "compare.json"
 STORE = "points"
@@ -203,7 +204,7 @@ def compare(
 
 def run_plan(plan: Plan, means: pool.Means) -> Comparison:
     """Run the points of ``plan`` that have no result yet; see :func:`compare`."""
-    claim(plan.path, INDEX)
+    claim(plan.path)
     return _stored(plan.name, pool.run_all(plan.points, plan.path / STORE, means), plan.path)
 
 
@@ -222,7 +223,7 @@ def load_comparison(directory: str | Path) -> Comparison:
     """Open a stored comparison."""
     path = Path(directory)
     try:
-        index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        index = read_json(path / INDEX)
         name, keys = str(index["name"]), [str(index["keys"][kind]) for kind in HOSTS]
         keys += [str(key) for pair in index.get("further", []) for key in pair]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as e:

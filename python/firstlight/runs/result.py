@@ -13,15 +13,15 @@ import json
 import os
 import re
 import shutil
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
+from firstlight import stored
 from firstlight.core import hash_of
 from firstlight.errors import ResultError
-from firstlight.runs.staging import Staging, check_target, real
+from firstlight.runs.staging import Earlier, Staging, check_target, real
 
 if TYPE_CHECKING:  # pandas takes 0.3 s to import, and processes that run points do without
     import pandas as pd
@@ -35,6 +35,8 @@ UTILIZATION = "circuit_utilization_pct"
 """A metric of the summary: the share of the circuit's capacity that carried TCP payload."""
 FILES = "files"
 """The manifest's entry with the size and the hash of every other file of the result."""
+EARLIER = Earlier(MANIFEST, DIGEST, ("*.parquet", CAPTURE, PROGRAMS, "report.html"))
+"""A result that may be replaced."""
 OWN_HASH = re.compile(rb',\n  "hash": "([0-9a-f]{32})"\n}\n\Z')
 """How a manifest ends: its own hash, of all that stands before."""
 SMALL = 1 << 26
@@ -231,7 +233,7 @@ class Result:
         """Write the result as ``directory``, completely or not at all; an earlier result there is
         replaced."""
         target = real(Path(directory))
-        check_target(target, MANIFEST)
+        check_target(target, EARLIER)
         with Staging(target) as staging:
             if self.capture is not None:
                 shutil.copy2(self.capture, staging.path / CAPTURE)
@@ -343,9 +345,7 @@ def load(directory: str | Path) -> Result:
     path = Path(directory)
     file = path / MANIFEST
     try:
-        if not stat.S_ISREG(os.stat(file).st_mode):  # a pipe would be waited for
-            raise ResultError(f"{file}: is no file; run the experiment again")
-        content = file.read_bytes()
+        content = stored.content(file)
         manifest = json.loads(content)
     except FileNotFoundError:
         why = f"not a result (it has no {MANIFEST})" if path.exists() else "no such directory"
@@ -355,7 +355,7 @@ def load(directory: str | Path) -> Result:
     except NotADirectoryError:
         raise ResultError(f"{path}: not a directory; name a result's directory") from None
     except (OSError, ValueError, RecursionError) as e:
-        raise ResultError(f"{file}: cannot be read: {e}") from None
+        raise ResultError(f"{file}: cannot be read: {e}; run the experiment again") from None
     if not isinstance(manifest, dict) or "digest" not in manifest:
         raise ResultError(f"{file}: not the manifest of a result (it has no digest)")
     end = OWN_HASH.search(content)

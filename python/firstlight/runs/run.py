@@ -1,6 +1,7 @@
 """One experiment: inspect it, run it, store its result."""
 
 import contextlib
+import dataclasses
 import functools
 import json
 from collections.abc import Callable, Mapping
@@ -14,7 +15,7 @@ from firstlight.dilated import run as dilated
 from firstlight.errors import PlanError, ResultError, RunError
 from firstlight.linux import guest, installed
 from firstlight.runs import leftovers
-from firstlight.runs.result import CAPTURE, MANIFEST, Result, is_sound, load
+from firstlight.runs.result import CAPTURE, EARLIER, Result, is_sound, load
 from firstlight.runs.staging import Staging, check_target, commit_all, real
 
 Hosts = Literal["simulated", "linux"]
@@ -54,6 +55,8 @@ def run(
     """
     spec = Spec.read(path, overrides, congestion_control=congestion_control)
     timeline = Timeline(trace) if isinstance(trace, str | Path) else trace
+    if timeline is not None:
+        timeline = dataclasses.replace(timeline, path=real(Path(timeline.path)))
     if out is None:
         if capture:
             raise ResultError("a packet capture needs a place: give `out`")
@@ -76,7 +79,7 @@ def run_into(
 ) -> Result:
     """Run ``experiment``, store its result as ``target``, completely or not at all, and return it."""
     target = real(target)
-    check_target(target, MANIFEST)
+    check_target(target, EARLIER)
     if trace is not None and real(Path(trace.path)).is_relative_to(target):
         raise PlanError(f"--trace {core.named(trace.path)}: the result gets this place; name another file")
     leftovers.clear(target.parent)

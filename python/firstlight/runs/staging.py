@@ -7,15 +7,18 @@ import functools
 import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
 from firstlight.core import named
 from firstlight.errors import ResultError
 from firstlight.runs import leftovers
+from firstlight.stored import read_json
 
 MARK = ".firstlight"
-"""A file that marks a directory of results: what Firstlight wrote there may be written anew."""
+"""A file that marks a directory of many results: what Firstlight wrote there may be written anew."""
 ATTEMPTS = 100
 """How often a directory that other processes replace at the same time is tried to be replaced."""
 
@@ -63,6 +66,7 @@ def replace_texts(folder: Path, texts: Mapping[str, str]) -> None:
 def replacing(file: Path) -> Iterator[BinaryIO]:
     """A stream whose content becomes ``file`` when the block ends without an error; raises
     :class:`ResultError` when the file cannot be written."""
+    file = real(file)
     part = file.with_name(leftovers.new_name())
     try:
         try:
@@ -138,47 +142,71 @@ def real(target: Path) -> Path:
     return found
 
 
-def check_target(target: Path, mark: str) -> None:
-    """Raise :class:`ResultError` unless ``target`` is free, an empty directory, or an earlier result, which
-    has a file ``mark``."""
+@dataclass(frozen=True)
+class Earlier:
+    """How a directory is known that an earlier call has written, and that may be replaced as a whole."""
+
+    index: str
+    """A JSON file that it has."""
+    entry: str
+    """An entry of this file."""
+    files: Sequence[str]
+    """Patterns of the names of all other files."""
+
+    def foreign(self, directory: Path) -> str | None:
+        """A file of the directory that is none of ours; ``None`` where all are."""
+        names = sorted(entry.name for entry in directory.iterdir())
+        others = [n for n in names if not any(fnmatchcase(n, own) for own in (self.index, *self.files))]
+        if names and not others:
+            try:
+                found = read_json(directory / self.index)
+            except (OSError, ValueError, RecursionError):
+                found = None
+            if not isinstance(found, dict) or self.entry not in found:
+                return self.index if self.index in names else names[0]
+        return others[0] if others else None
+
+
+def _check_is_ours(directory: Path, foreign: str | None) -> None:
+    if os.path.ismount(directory):
+        raise ResultError(f"{directory}: something is mounted there; name a directory in it")
+    if foreign is not None:
+        raise ResultError(
+            f"{directory}: holds {named(Path(foreign))}, which Firstlight did not write; name a new directory"
+        )
+
+
+def check_target(target: Path, earlier: Earlier) -> None:
+    """Raise :class:`ResultError` unless ``target`` is free, an empty directory, or one of this kind."""
     target = real(target)
-    if os.path.ismount(target):
-        raise ResultError(f"{target}: something is mounted there; name a directory in it")
     try:
-        if target.is_dir() and ((target / mark).is_file() or not any(target.iterdir())):
-            return
+        if target.exists() and not target.is_dir():
+            raise ResultError(f"{target}: exists and is not a result; name a new directory")
+        _check_is_ours(target, earlier.foreign(target) if target.is_dir() else None)
     except OSError as e:
         raise unwritable(target, e) from None
-    if target.exists():
-        raise ResultError(f"{target}: exists and is not a result; name a new directory")
 
 
-def claim(directory: Path, index: str, files: Sequence[str] = ()) -> None:
+def claim(directory: Path, others: Sequence[str] = ()) -> None:
     """Make ``directory`` one of many results and mark it so.
 
-    It may be new, empty, or marked by an earlier call or by the file ``index``. Where ``files`` are given it
-    may hold anything but these. Raises :class:`ResultError` for any other directory.
+    It may be new, empty, or marked by an earlier call. Where ``others`` are given it may hold anything but
+    these. Raises :class:`ResultError` for any other directory.
     """
     directory = real(directory)
-
-    def marked() -> bool:
-        return any((directory / mark).is_file() for mark in (MARK, index))
-
+    mark = directory / MARK
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        if not marked():
+        if not mark.is_file():
             # Another process may be marking it: its unfinished files are no obstacle, nor is a marked folder.
             names = [e.name for e in directory.iterdir() if not e.name.startswith(leftovers.PREFIX)]
-            taken = [name for name in names if not files or name in files]
-            if taken and marked():
+            taken = [name for name in names if not others or name in others]
+            if taken and mark.is_file():
                 return
-            if taken:
-                raise ResultError(
-                    f"{directory}: holds {min(taken)}, which Firstlight did not write; name a new directory"
-                )
+            _check_is_ours(directory, min(taken, default=None))
             # Another process may be faster. Nothing waits for the disk: the name gets there with the results.
-            with contextlib.suppress(FileExistsError), (directory / MARK).open("x") as mark:
-                mark.write(f"Results of Firstlight ({index}): they may be written anew.\n")
+            with contextlib.suppress(FileExistsError), mark.open("x") as stream:
+                stream.write("Results of Firstlight: they may be written anew.\n")
     except OSError as e:
         raise unwritable(directory, e) from None
 

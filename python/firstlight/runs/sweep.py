@@ -22,6 +22,7 @@ from firstlight.runs.result import DIGEST, Result, Results, load
 from firstlight.runs.run import directory_of
 from firstlight.runs.shards import Shard, same_build
 from firstlight.runs.staging import claim, replace_texts
+from firstlight.stored import read_json
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -216,7 +217,7 @@ def sweep(
 
 def run_plan(plan: Plan, means: pool.Means) -> Sweep:
     """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
-    claim(plan.path, INDEX)
+    claim(plan.path)
     known: dict[str, Mapping[str, Any]] = {}
 
     def listener(point: pool.Point, event: pool.Event, fraction: float) -> None:
@@ -246,7 +247,7 @@ def run_plan(plan: Plan, means: pool.Means) -> Sweep:
 
 def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
     """Run the points of one shard that have no result yet. The index is written when all are collected."""
-    claim(plan.path, INDEX)
+    claim(plan.path)
     same_build(plan.path)
     pool.run_missing(shard.of(plan.points), plan.store, means)
 
@@ -271,7 +272,7 @@ def load_sweep(directory: str | Path) -> Sweep:
     """Open a finished sweep."""
     path = Path(directory)
     try:
-        index = json.loads((path / INDEX).read_text(encoding="utf-8"))
+        index = read_json(path / INDEX)
         name, axes = str(index["name"]), dict(index["axes"])
         settings, keys = zip(*((dict(p["set"]), str(p["key"])) for p in index["points"]), strict=True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
