@@ -104,6 +104,9 @@ class Spec:
         """Read, check and expand the experiment; raises :class:`SpecError` with all that is wrong."""
         if wrong := [key for key in self.overrides if not isinstance(key, str)]:
             raise SpecError(f"override {wrong[0]!r}: the name of a key is a text such as 'voq.large'")
+        for key, value in self.overrides.items():
+            if isinstance(value, int) and value.bit_length() > 128:  # Python prints no number of any length
+                raise SpecError(f"{key}: a number of {value.bit_length()} bits is too large")
         try:
             read = _core.Experiment(
                 self.text,

@@ -557,9 +557,34 @@ def test_no_command_reads_without_end(short: Path, words: list[str], said: str) 
 
 
 def test_numpy_s_numbers_and_arrays_are_values(short: Path, tmp_path: Path) -> None:
-    done = fl.sweep(short, axes={"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}, out=tmp_path / "s")
+    axes = {"seed": np.arange(1, 3), "voq.small": [np.int64(8)]}
+    done = fl.sweep(short, axes=axes, out=tmp_path / "s", jobs=np.int64(1))  # type: ignore[arg-type]
     assert list(done.frame["seed"]) == [1, 2]
     assert fl.run(short, {"measure.pair": np.array([1, 0])}).manifest["spec"]["measure"]["pair"] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "x" * 300],
+        ["diff", "x" * 300, "x"],
+        ["bundle", "x" * 300],
+        ["rerun", "d/" * 3000],
+        ["schedule", "x" * 300],
+        ["cc", "check", "x" * 300],
+        ["live", "x" * 300],
+        ["run", "x" * 300],
+        ["explain", "x" * 300],
+        ["compare", "x" * 300],
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_name_that_no_file_can_have_is_refused(command: Command, words: list[str]) -> None:
+    done = command(*words)
+    assert done.returncode == 2, done.stderr
+    assert "too long" in done.stderr and "Errno" not in done.stderr and len(done.stderr) < 1000
+    with pytest.raises(fl.SpecError, match="File name too long"):
+        fl.read_demand("y" * 300)
 
 
 def test_a_list_in_itself_is_an_error(short: Path) -> None:
@@ -573,6 +598,7 @@ def test_a_list_in_itself_is_an_error(short: Path) -> None:
     ("overrides", "said"),
     [
         ({"seed": 2**70}, "seed: the number 1180591620717411303424 is too large"),
+        ({"seed": 10**5000}, "seed: a number of 16610 bits is too large"),
         ({"seed": None, "warmup": "0s", "tcp.frto": None}, "the file has no tcp.frto"),
         ({"seed": object()}, "override seed: expected"),
         ({3: 4}, "override 3: the name of a key is a text"),
@@ -602,7 +628,7 @@ def test_wrong_arguments_are_named(short: Path, tmp_path: Path, command: Command
             fl.PlanError, match=r"'(fast|bsd)': write quick or full as mode, simulated or linux"
         ):
             fl.reproduce("timers", out=tmp_path / "r", **other)
-    for jobs in (0, -1):
+    for jobs in (0, -1, True):
         with pytest.raises(fl.PlanError, match="jobs"):
             fl.sweep(short, axes={"seed": [1]}, out=tmp_path / "s", jobs=jobs)
     for patience in (0.0, -1.0, float("nan")):

@@ -8,6 +8,7 @@ digit.
 
 import csv
 import io
+import os
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -59,7 +60,7 @@ class _File:
 
     def lines(self) -> list[_Line]:
         """The lines that are not empty, with their numbers."""
-        if self.path.is_dir():
+        if os.path.isdir(self.path):
             raise SpecError(f"{self.path}: is a directory; name a CSV file")
         reader = csv.reader(io.StringIO(text_of(self.path), newline=""), strict=True)
         try:

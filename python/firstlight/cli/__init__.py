@@ -6,6 +6,7 @@ run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
 """
 
 import contextlib
+import errno
 import difflib
 import importlib
 import io
@@ -115,7 +116,7 @@ def guarded(command: Callable[[], object]) -> int:
         return 141
     except OSError as e:
         click.echo(f"error: {core.named(e.filename or 'standard output')}: {e.strerror or e}", err=True)
-        return 1
+        return 2 if e.errno == errno.ENAMETOOLONG else 1
     return 0
 
 

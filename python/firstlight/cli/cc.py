@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from firstlight import _core
+from firstlight.core import named
 from firstlight.errors import PlanError, ResultError, SpecError
 from firstlight.folders import folder
 from firstlight.runs.staging import unwritable
@@ -70,6 +71,10 @@ def new(name: str) -> None:
         raise PlanError(f"{name!r}: name the crate with lower-case letters, digits and _, a letter first")
     if TAKEN.fullmatch(name):
         raise PlanError(f"{name!r}: is a word of Rust; write another name, such as my_{name}")
+    try:
+        str(Path.cwd()).encode()
+    except UnicodeEncodeError:
+        raise ResultError(f"{named(Path.cwd())}: its name is not UTF-8; use another directory") from None
     crate = Path(name)
     if crate.exists():
         raise ResultError(f"{crate}: exists; choose another name, or remove it")

@@ -1,6 +1,7 @@
 """Options that several commands have."""
 
 import contextlib
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from firstlight.runs.shards import Shard
 
 LAST_FLOW = 10_000_000
 """No experiment has a flow of a larger number."""
+LONGEST_NAME, LONGEST_PATH = 255, 4095
+"""Bytes of a file's name, and of all of a path."""
 TIMELINES = (".pftrace", ".perfetto-trace")
 """Endings of timelines' names: such a file may be written anew."""
 
@@ -25,6 +28,10 @@ class _File(click.Path):
         """The path of a name."""
         if value == "":
             self.fail("an empty name; name a file or a directory", param, ctx)
+        path = os.fsencode(value)
+        if len(path) > LONGEST_PATH or any(len(part) > LONGEST_NAME for part in path.split(b"/")):
+            most = f"a name has at most {LONGEST_NAME} bytes, and a path {LONGEST_PATH}"
+            self.fail(f"{named(value)}: too long: {most}", param, ctx)
         return super().convert(value, param, ctx)
 
 

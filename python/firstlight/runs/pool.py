@@ -112,8 +112,10 @@ class Means:
 
     def __post_init__(self) -> None:
         check_patience(self.patience)
-        if self.jobs is not None and (not isinstance(self.jobs, int) or self.jobs < 1):
+        if self.jobs is not None and (isinstance(self.jobs, bool) or not hasattr(self.jobs, "__index__")):
             raise errors.PlanError(f"jobs = {self.jobs!r}: write a number of processes from 1")
+        if self.jobs is not None and self.jobs < 1:
+            raise errors.PlanError(f"jobs = {self.jobs}: write a number of processes from 1")
         if self.jobs is not None and self.executor is not None:
             raise errors.PlanError("jobs and executor: an executor has its own workers; leave jobs out")
         if self.executor is not None and not hasattr(self.executor, "submit"):
