@@ -34,7 +34,7 @@ NOTE = re.compile(r"<!-- (file|more of|not run): (.*) -->")
 
 def pages() -> list[Path]:
     """Every page that has examples, or may have some."""
-    patterns = ("README.md", "docs/**/*.md", "experiments/**/*.md", "hadoop/README.md", "benches/README.md")
+    patterns = ("README.md", "docs/**/*.md", "experiments/**/*.md", "*/README.md", "linux/*/README.md")
     return sorted({page for pattern in patterns for page in ROOT.glob(pattern)})
 
 

@@ -8,8 +8,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import firstlight as fl
 import nbformat
 import pytest
+from firstlight.core import Spec
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -55,11 +57,32 @@ def test_few_examples_are_not_run_and_each_says_why() -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_stand_in_blocks_that_are_run(page: Path) -> None:
-    assert not re.findall(r"^ {4,}(?:\$ |firstlight |make |pip )\S.*", TEXTS[page], re.MULTILINE), (
+    commands = r"^ {4,}(?:\$ |[a-z]+ -|firstlight |make |pip |cp |cat )\S.*"
+    assert not re.findall(commands, TEXTS[page], re.MULTILINE), (
         "write commands in a ```console block, after `$ `"
     )
+    for one in examples.examples(TEXTS[page]):
+        assert one.kind == "console" or not re.search(r"^\w*[$#] ", one.code, re.MULTILINE), one.code
     for kind in re.findall(r"^```(\w*)$", TEXTS[page], re.MULTILINE):
         assert kind not in ("sh", "bash", "shell"), "write commands in a ```console block, after `$ `"
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_parts_of_experiments_have_keys_that_there_are(page: Path, tmp_path: Path) -> None:
+    """A block of TOML that is no file of its own lacks a network and flows, and has no other fault."""
+    file = tmp_path / "part.toml"
+    for one in examples.examples(TEXTS[page]):
+        if one.kind == "toml" and not one.notes:
+            file.write_text(one.code)
+            with pytest.raises(fl.SpecError) as error:
+                Spec.read(file).check()
+            lines = str(error.value).splitlines()
+            wrong = [
+                line
+                for line in lines
+                if not re.search("(duration|fabric): missing|: no flow, so nothing", line)
+            ]
+            assert wrong == [], one.code
 
 
 def text_of(outputs: list[Any]) -> str:

@@ -6,8 +6,8 @@ run failed; 130: Ctrl-C; 143, 129: SIGTERM, SIGHUP.
 """
 
 import contextlib
-import errno
 import difflib
+import errno
 import importlib
 import io
 import os

@@ -46,6 +46,18 @@ def scenes() -> dict[str, Path]:
     return {file.stem: file for file in sorted(SCENES.glob("*.toml"))}
 
 
+def file_of(experiment: str | Path) -> Path:
+    """The file of an experiment, or of the scene with this name; raises :class:`SpecError` for neither."""
+    file, known = Path(experiment), scenes()
+    if file.exists():
+        return file
+    if str(experiment) not in known:
+        raise SpecError(
+            f"{core.named(file)}: no such file; scenes that come with Firstlight: {', '.join(known)}"
+        )
+    return known[str(experiment)]
+
+
 @dataclass
 class Bench:
     """One experiment, and the known costs of its runs."""
@@ -63,8 +75,9 @@ class Bench:
 
     @classmethod
     def read(cls, path: str | Path, overrides: core.Overrides | None = None) -> "Bench":
-        """Read an experiment; raises :class:`SpecError` if it is wrong, or has no simulated hosts."""
-        spec = Spec.read(path, overrides)
+        """Read an experiment, or a scene by its name; raises :class:`SpecError` if it is wrong, or has no
+        simulated hosts."""
+        spec = Spec.read(file_of(path), overrides)
         experiment = spec.check()
         if "chain" in experiment.resolved:
             raise SpecError(

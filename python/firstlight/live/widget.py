@@ -26,7 +26,8 @@ class Live(anywidget.AnyWidget):
     >>> import firstlight as fl
     >>> fl.Live("experiment.toml")  # doctest: +SKIP
 
-    ``overrides`` replaces keys of the file. Raises :class:`SpecError` for a wrong experiment.
+    ``path`` is a file, or the name of a scene that comes with Firstlight: ``dynamic-voqs``, ``incast`` or
+    ``pause-tree``. ``overrides`` replaces keys of the file. Raises :class:`SpecError` for a wrong experiment.
     """
 
     _esm = _joined(SCRIPTS)
