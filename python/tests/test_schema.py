@@ -1,8 +1,11 @@
 """The JSON Schema of experiments, judged by a validator that knows nothing of Firstlight."""
 
+import ast
 import copy
 import json
+import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +64,48 @@ def test_the_command_prints_the_schema(command: Command) -> None:
     printed = command("schema")
     assert printed.returncode == 0, printed.stderr
     assert json.loads(printed.stdout) == json.loads(core.schema())
+
+
+def paths(schema: dict[str, Any], at: str = "") -> Iterator[str]:
+    """The path of each key; ``*`` stands for the number of an entry of a list."""
+    for part in [*schema.get("anyOf", []), *schema.get("oneOf", [])]:
+        yield from paths(part, at)
+    if isinstance(schema.get("items"), dict):
+        yield from paths(schema["items"], f"{at}.*")
+    for name, key in schema.get("properties", {}).items():
+        yield (path := f"{at}.{name}" if at else name)
+        yield from paths(key, path)
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """The texts of the code outside tests, each with its place."""
+    for file in sorted((ROOT / "python" / "firstlight").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield f"{file}:{node.lineno}", node.value
+    for crate in ("spec", "lab", "formats", "linux", "uml", "guest", "dilated", "py"):
+        for file in sorted((ROOT / "crates" / crate / "src").rglob("*.rs")):
+            for number, line in enumerate(file.read_text().split("#[cfg(test)]")[0].splitlines(), 1):
+                quoted = r"`([^`]*)`" if line.lstrip().startswith("//") else r'"((?:[^"\\]|\\.)*)"'
+                for text in re.findall(quoted, line):
+                    yield f"{file}:{number}", text
+
+
+FILES = re.compile(r"\.(csv|json|txt|toml|ko|o|h|svg|png)$")
+PLACES = re.compile(r"(voq|circuit|uplink|downlink)\.(\d|to)|(flows|workload)\.\d+$")
+"""Names of ports and VOQs, and of entries."""
+
+
+def test_keys_in_messages_and_code_are_keys_that_there_are() -> None:
+    """A table's entry may stand for each of its entries: ``flows.size`` for ``flows.0.size``."""
+    keys = set(paths(json.loads(core.schema())))
+    tables = {key.split(".")[0] for key in keys if "." in key}
+    known = keys | {key.replace(".*.", ".") for key in keys}
+    found, wrong = 0, []
+    for place, text in texts():
+        for name in re.findall(r"(?<![\w./])([a-z_]+(?:\.[a-z_0-9]+)+)(?![\w(/])", text):
+            if name.split(".")[0] in tables and not FILES.search(name) and not PLACES.match(name):
+                found += 1
+                path = ".".join("*" if part.isdigit() else part for part in name.split("."))
+                wrong += [] if path in known else [f"{place}: {name}"]
+    assert found > 200 and wrong == []

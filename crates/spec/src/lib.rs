@@ -29,7 +29,6 @@ mod network;
 mod overrides;
 mod places;
 mod reference;
-mod renamed;
 mod resolved;
 mod rules;
 mod schema;

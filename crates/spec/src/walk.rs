@@ -6,7 +6,6 @@ use crate::error::{MOST_PROBLEMS, Problem, SpecError};
 use crate::kind::Kind;
 use crate::model::{self, Key, SchemaTable, Shape, Variant, Without, join};
 use crate::places::{Places, all_or};
-use crate::renamed;
 use firstlight_formats::nearest;
 use firstlight_transport::cc::{CcName, OwnConfig};
 use serde_json::{Map, Value as Json, json};
@@ -275,9 +274,6 @@ fn example_of(table: &SchemaTable) -> Json {
 /// The message for a key that its table does not have, of this variant where that is known.
 fn unknown(path: &str, table: &SchemaTable, variant: Option<&Variant>) -> String {
     let (parent, name) = path.rsplit_once('.').unwrap_or(("", path));
-    if let Some(now) = renamed::now(path) {
-        return format!("has a new name: write {now}");
-    }
     let siblings = table.names();
     if let Some(near) = nearest(name, siblings.iter().copied()) {
         return format!("unknown key: did you mean {}?", join(parent, near));
