@@ -1,8 +1,8 @@
 //! Packet fabrics: which hosts and switches there are, what joins them, and which way a packet goes.
 //!
 //! A [`Topology`] is a checked graph in which everything is connected. It comes from a builder
-//! ([`star`], [`dumbbell`], [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`]) or from lists of
-//! nodes and links ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
+//! ([`star`], [`dumbbell`], [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`], [`torus`]) or from
+//! lists of nodes and links ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
 //!
 //! Output ports of switches are numbered from 0, those of a switch in one run and in the order in which its links were
 //! given, so that an engine keeps them in one array. Builders give a switch its links downward first.
@@ -19,6 +19,7 @@ mod path;
 mod routes;
 mod small;
 mod three_tier;
+mod torus;
 mod tree;
 
 pub use channels::circular_wait;
@@ -30,6 +31,7 @@ pub use path::{Output, Path};
 pub use routes::Routes;
 pub use small::{back_to_back, dumbbell, star};
 pub use three_tier::ThreeTier;
+pub use torus::torus;
 pub use tree::Tree;
 
 use crate::HostId;

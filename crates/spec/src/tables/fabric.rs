@@ -1,6 +1,8 @@
 //! `[fabric]`: the shape of the network. The builders of packet fabrics stand in `firstlight_net::topology`.
 
-use firstlight_net::topology::{LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, dumbbell, fat_tree, star};
+use firstlight_net::topology::{
+    LeafSpine, ThreeTier, Topology, TopologyError, TreeCables, dumbbell, fat_tree, star, torus,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +25,8 @@ pub enum FabricTable {
     FatTree(Routed<FatTree>),
     /// ToR, aggregation and core switches of given numbers.
     ThreeTier(Routed<ThreeTierRacks>),
+    /// A grid of switches with hosts, whose rows and columns are rings.
+    Torus(Routed<Torus>),
     /// Hosts and switches from a file.
     Graph(Routed<GraphFile>),
 }
@@ -113,6 +117,20 @@ pub struct ThreeTierRacks {
     pub aggregation_uplinks: Option<u32>,
 }
 
+/// A torus of two dimensions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Torus {
+    /// How many switches are in a column; with 1 the torus is a ring.
+    #[schemars(range(min = 1, max = 4096), extend("x-of" = "switches"))]
+    pub rows: u32,
+    /// How many switches are in a row.
+    #[schemars(range(min = 2, max = 4096), extend("x-of" = "switches"))]
+    pub columns: u32,
+    /// How many hosts are at each switch, which is their rack.
+    #[schemars(range(min = 1, max = 65_535), extend("x-of" = "hosts"))]
+    pub hosts_per_rack: u32,
+}
+
 /// A network from a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GraphFile {
@@ -145,6 +163,7 @@ impl FabricTable {
             FabricTable::LeafSpine(_) => "leaf_spine",
             FabricTable::FatTree(_) => "fat_tree",
             FabricTable::ThreeTier(_) => "three_tier",
+            FabricTable::Torus(_) => "torus",
             FabricTable::Graph(_) => "graph",
         }
     }
@@ -159,7 +178,7 @@ impl FabricTable {
     pub(crate) fn switch_tiers(&self) -> u32 {
         match self {
             FabricTable::Hybrid(_) | FabricTable::Star(_) | FabricTable::Graph(_) => 1,
-            FabricTable::Dumbbell(_) | FabricTable::LeafSpine(_) => 2,
+            FabricTable::Dumbbell(_) | FabricTable::LeafSpine(_) | FabricTable::Torus(_) => 2,
             FabricTable::FatTree(_) | FabricTable::ThreeTier(_) => 3,
         }
     }
@@ -171,6 +190,7 @@ impl FabricTable {
             FabricTable::LeafSpine(Routed { shape, .. }) => Some(shape.racks.racks),
             FabricTable::ThreeTier(Routed { shape, .. }) => Some(shape.racks.racks),
             FabricTable::FatTree(Routed { shape, .. }) => Some(shape.k * shape.k / 2),
+            FabricTable::Torus(Routed { shape, .. }) => Some(shape.rows * shape.columns),
             FabricTable::Star(_) | FabricTable::Dumbbell(_) | FabricTable::Graph(_) => None,
         }
     }
@@ -183,6 +203,7 @@ impl FabricTable {
             | FabricTable::LeafSpine(Routed { spray, .. })
             | FabricTable::FatTree(Routed { spray, .. })
             | FabricTable::ThreeTier(Routed { spray, .. })
+            | FabricTable::Torus(Routed { spray, .. })
             | FabricTable::Graph(Routed { spray, .. }) => *spray,
         }
     }
@@ -199,6 +220,9 @@ impl FabricTable {
             FabricTable::LeafSpine(Routed { shape, .. }) => ("fabric", shape.build(cables)),
             FabricTable::FatTree(Routed { shape: FatTree { k }, .. }) => ("fabric.k", fat_tree(*k, cables)),
             FabricTable::ThreeTier(Routed { shape, .. }) => ("fabric", shape.build(cables)),
+            FabricTable::Torus(Routed { shape: Torus { rows, columns, hosts_per_rack }, .. }) => {
+                ("fabric", torus(*rows, *columns, *hosts_per_rack, cables))
+            }
         };
         Some(built.map_err(|error| (key, error)))
     }
