@@ -150,6 +150,7 @@ impl Connection {
         self.sender.next = 1;
         self.sender.timer = Timer::IDLE;
         self.sender.arm_from = now;
+        self.sender.filled(now);
         self.terms.bound(self.sender.peer_window);
         self.sender.enlarge_buffer(&self.terms);
         self.receiver.establish(now, &self.terms);

@@ -184,8 +184,11 @@ impl Sender {
             // The controller has set the window.
         } else if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
-        } else if news.delivered > 0 && self.may_raise(&news) && self.is_limited() {
-            self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..told });
+        } else if news.delivered > 0 && self.may_raise(&news) {
+            self.filled_at = now;
+            if self.is_limited() {
+                self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..told });
+            }
         }
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
         self.note_rate();

@@ -135,6 +135,12 @@ pub(crate) struct Sender {
     pub(crate) limited: bool,
     pub(crate) usage_end: u64,
     pub(crate) usage_max: u32,
+    /// When the window was last filled or set.
+    pub(crate) filled_at: Time,
+    /// The most packets that were in flight since.
+    pub(crate) used: u32,
+    /// What was sent since has not filled the window: see `decay_unused`.
+    pub(crate) usage_due: bool,
     /// ECN negotiated.
     pub(crate) ecn: bool,
     /// CWR is due on the next new data.
@@ -205,6 +211,9 @@ impl Sender {
             limited: false,
             usage_end: 0,
             usage_max: 0,
+            filled_at: Time::ZERO,
+            used: 0,
+            usage_due: false,
             ecn: false,
             cwr_due: false,
             last_sent: Time::ZERO,
@@ -237,6 +246,7 @@ impl Sender {
             idle = idle.saturating_sub(timeout);
         }
         self.window.cwnd = self.window.cwnd.max(least);
+        self.filled(now);
     }
 
     /// Bytes that the peer has acknowledged.
@@ -421,6 +431,11 @@ impl Sender {
         }
         self.after_send(len as u32, start, now, terms);
         self.validate_window(self.board.in_flight() >= self.window.cwnd);
+        if self.is_limited() {
+            self.filled(now);
+        } else {
+            self.usage_due = true;
+        }
         let arms = match self.timer.purpose {
             Purpose::Idle | Purpose::Probe | Purpose::WindowProbe => true,
             Purpose::Reorder => self.probes_tail(terms),
@@ -523,6 +538,29 @@ impl Sender {
         }
     }
 
+    /// The window was filled, or set.
+    pub(crate) fn filled(&mut self, now: Time) {
+        (self.filled_at, self.used, self.usage_due) = (now, 0, false);
+    }
+
+    /// RFC 2861, section 3: a window that the program has not filled for a timeout becomes the mean of itself and of
+    /// what was used of it. As measured of Linux the initial window counts as used. The time is in whole ticks.
+    #[cold]
+    fn decay_unused(&mut self, terms: &Terms) {
+        self.usage_due = false;
+        self.used = self.used.max(self.board.len());
+        let unfilled = self.ticks.between(self.filled_at, self.last_sent);
+        if !terms.stack.restart_after_idle || unfilled < self.ticks.whole(self.rtt.rto()) {
+            return;
+        }
+        let used = self.used.max(terms.initial_window);
+        if self.phase == Phase::Open && used < self.window.cwnd {
+            self.window.ssthresh = self.current_ssthresh();
+            self.window.cwnd = u32::midpoint(self.window.cwnd, used);
+        }
+        self.filled(self.last_sent);
+    }
+
     /// Whether the window limits the sending rate, so that it may grow.
     pub(crate) fn is_limited(&self) -> bool {
         self.limited || (self.window.in_slow_start() && self.window.cwnd < 2 * self.usage_max)
@@ -535,6 +573,9 @@ impl Sender {
     /// Arms the timer if data were sent or acknowledged: once for all that happened at that moment.
     #[inline]
     pub(crate) fn settle_timer(&mut self, terms: &Terms) {
+        if self.usage_due {
+            self.decay_unused(terms);
+        }
         if self.arm_from < Time::MAX {
             self.arm(self.arm_from, terms);
         }
