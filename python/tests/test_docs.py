@@ -1,10 +1,12 @@
 """The documents are true: links lead to files, and numbers in prose are those of their rows."""
 
+import json
 import re
 import subprocess
 from pathlib import Path
 
 import pytest
+from firstlight import core
 from firstlight.pages import folding, prose
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -91,6 +93,16 @@ def test_how_it_is_built_names_files_that_exist() -> None:
     )
     known = {p: any(any(ROOT.glob(f + re.sub("NAME|PAPER", "*", p))) for f in folders) for p in paths}
     assert len(known) > 100 and [path for path, found in known.items() if not found] == []
+
+
+def test_the_guide_names_every_kind_of_workload() -> None:
+    experiment = json.loads(core.schema())["anyOf"][0]
+    entry = experiment["properties"]["workload"]["items"]
+    kinds = [kind["properties"]["kind"]["const"] for kind in entry["oneOf"]]
+    guide = (ROOT / "docs" / "guide.md").read_text()
+    section = guide.partition("## Workloads")[2].partition("\n## ")[0]
+    named = set(re.findall(r"[`\"](\w+)[`\"]", section))
+    assert len(kinds) > 15 and set(kinds) - named == set()
 
 
 def test_wide_tables_have_letters_for_their_longest_texts() -> None:

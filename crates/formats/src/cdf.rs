@@ -62,16 +62,17 @@ fn rows<'a>(text: &'a str, file: &'a str, terms: &CdfTerms) -> Result<Vec<(TextL
     let CdfTerms { value, items, compared, shrinks } = terms;
     let mut rows = vec![];
     for line in lines(file, text, Some('#')) {
-        let words = line.columns([value, "cumulative part"])?;
+        let words = line.columns([value, "cumulative fraction"])?;
         let number = words[0].whole(&format!("a {value}"), 0, LARGEST)?;
         let part = millionths(words[1].text).ok_or_else(|| {
             let found = words[1].text;
-            words[1].error(format!("expected a part of the {items}, found '{found}': write a number like 97.5"))
+            words[1].error(format!("expected a fraction of the {items}, found '{found}': write a number like 97.5"))
         })?;
         rows.push((line, number, part));
     }
     let Some((last, _, whole)) = rows.last() else {
-        let problem = format!("there is no line: write a {value} and the part of the {items} that are not {compared}");
+        let problem =
+            format!("there is no line: write a {value} and the fraction of the {items} that are not {compared}");
         return Err(FilePlace::start(file).error(problem));
     };
     let percent = match u128::from(WHOLE) {
@@ -82,12 +83,12 @@ fn rows<'a>(text: &'a str, file: &'a str, terms: &CdfTerms) -> Result<Vec<(TextL
     for pair in rows.windows(2) {
         let ((_, before, part_before), (line, number, part)) = (&pair[0], &pair[1]);
         if number < before {
-            let problem = format!("{number} is {shrinks} than the {value} before, {before}: {value}s grow");
+            let problem =
+                format!("{number} is {shrinks} than the {value} before, {before}: {value}s must not decrease");
             return Err(line.words[0].error(problem));
         }
         if part < part_before {
-            let problem =
-                format!("it is less than the part before: the part of the {items} that are not {compared} grows");
+            let problem = "this fraction is below the previous line's: fractions must not decrease";
             return Err(line.words[1].error(problem));
         }
     }
@@ -130,27 +131,30 @@ mod tests {
         let part = "the last line has all flows: write 100 (percent) or 1";
         assert_eq!(
             error(""),
-            "x.txt:1:1: there is no line: write a size and the part of the flows that are not larger"
+            "x.txt:1:1: there is no line: write a size and the fraction of the flows that are not larger"
         );
-        assert_eq!(error("0 0\n10\n"), "x.txt:2:3: cumulative part is missing: a line has size, cumulative part");
-        assert_eq!(error("0 0\n10 1 1\n"), "x.txt:2:6: '1' is one word too many: a line has size, cumulative part");
+        assert_eq!(
+            error("0 0\n10\n"),
+            "x.txt:2:3: cumulative fraction is missing: a line has size, cumulative fraction"
+        );
+        assert_eq!(error("0 0\n10 1 1\n"), "x.txt:2:6: '1' is one word too many: a line has size, cumulative fraction");
         assert_eq!(
             error("0 0\n 1.5 1\n"),
             "x.txt:2:2: expected a size, found '1.5': write a whole number from 0 to 1125899906842624"
         );
         assert_eq!(
             error("0 0\n10 x\n"),
-            "x.txt:2:4: expected a part of the flows, found 'x': write a number like 97.5"
+            "x.txt:2:4: expected a fraction of the flows, found 'x': write a number like 97.5"
         );
         assert_eq!(
             error("0 0\n10 -1\n"),
-            "x.txt:2:4: expected a part of the flows, found '-1': write a number like 97.5"
+            "x.txt:2:4: expected a fraction of the flows, found '-1': write a number like 97.5"
         );
         assert_eq!(error("0 0\n10 99\n"), format!("x.txt:2:4: {part}"));
-        assert_eq!(error("20 0\n10 1\n"), "x.txt:2:1: 10 is smaller than the size before, 20: sizes grow");
+        assert_eq!(error("20 0\n10 1\n"), "x.txt:2:1: 10 is smaller than the size before, 20: sizes must not decrease");
         assert_eq!(
             error("0 0\n10 50\n20 40\n30 100"),
-            "x.txt:3:4: it is less than the part before: the part of the flows that are not larger grows"
+            "x.txt:3:4: this fraction is below the previous line's: fractions must not decrease"
         );
         assert_eq!(error("0 1\n"), "x.txt:1:1: all flows would be empty: write a larger size");
     }

@@ -239,10 +239,10 @@ impl<'a> Matrix<'a> {
                     TriggerKind::Oneshot => "a oneshot is fired once".to_string(),
                     TriggerKind::Barrier(count) => format!("this barrier is fired {count} times"),
                     TriggerKind::Multishot => {
-                        format!("a multishot with {} waiting connections is fired as often", waits.len())
+                        format!("a multishot with {0} waiting connections needs at least {0} firings", waits.len())
                     }
                 };
-                return Err(at.error(format!("{needed}, and connections fire it {times} times: change either")));
+                return Err(at.error(format!("{needed}, but connections fire it {times} times: change either")));
             }
             for (nth, flow) in waits.into_iter().enumerate() {
                 let enough = if *kind == TriggerKind::Multishot { nth as u32 + 1 } else { times as u32 };

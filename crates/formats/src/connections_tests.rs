@@ -147,20 +147,20 @@ fn wrong_triggers_are_named() {
     };
     assert_eq!(
         fired("oneshot", "", "size 5"),
-        "x.cm:6:9: a oneshot is fired once, and connections fire it 0 times: change either"
+        "x.cm:6:9: a oneshot is fired once, but connections fire it 0 times: change either"
     );
     let twice = "send_done_trigger 1 recv_done_trigger 1";
     assert_eq!(
         fired("oneshot", twice, "size 5"),
-        "x.cm:6:9: a oneshot is fired once, and connections fire it 2 times: change either"
+        "x.cm:6:9: a oneshot is fired once, but connections fire it 2 times: change either"
     );
     assert_eq!(
         fired("barrier count 3", twice, "size 5"),
-        "x.cm:6:9: this barrier is fired 3 times, and connections fire it 2 times: change either"
+        "x.cm:6:9: this barrier is fired 3 times, but connections fire it 2 times: change either"
     );
     assert_eq!(
         fired("multishot", "", "size 5"),
-        "x.cm:6:9: a multishot with 1 waiting connections is fired as often, and connections fire it 0 times: \
+        "x.cm:6:9: a multishot with 1 waiting connections needs at least 1 firings, but connections fire it 0 times: \
          change either"
     );
     let endless = "a connection that fires a trigger or waits for one has an end: give it a size";

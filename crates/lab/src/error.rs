@@ -33,7 +33,7 @@ pub enum LabError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// The experiment has a capture, and no file is named for it.
-    #[error("measure.capture is set, but this run was given no file to write packets to: name one, or set it to false")]
+    #[error("measure.capture is set, but this run has no capture file: name one, or set measure.capture to false")]
     NoCaptureFile,
     /// The timeline cannot be written.
     #[error(transparent)]

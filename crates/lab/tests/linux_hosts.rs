@@ -405,8 +405,8 @@ fn what_cannot_be() {
         ("", &[LINUX, ("tcp.rto_max", "121s")],
          "x.toml, from --set tcp.rto_max: tcp.rto_max: a Linux host takes whole milliseconds from 1s to 120s"),
         ("", &[LINUX, ("tcp.rto_variance", "20ms")],
-         "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: its floor under \
-          the variance term is that of the timeout too, tcp.rto_min, here 200ms; take it out"),
+         "x.toml, from --set tcp.rto_variance: tcp.rto_variance: a Linux kernel has no such setting: the timeout and \
+          its variance term have one floor there, tcp.rto_min (200ms); take it out"),
         ("", &[LINUX, ("tcp.send_buffer", "128KiB")],
          "x.toml, from --set tcp.send_buffer: tcp.send_buffer: a Linux kernel has no such setting: its buffer counts \
           packets' memory too; give linux.sysctls an entry \"net.ipv4.tcp_wmem=4096 16384 524288\", or a \

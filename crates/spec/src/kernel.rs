@@ -250,8 +250,7 @@ impl<'a> Kernel<'a> {
             _ => ("rto_min", self.has("rto_min").then_some(least)),
         };
         if variance.is_some_and(|variance| variance < least) {
-            let why =
-                format!("its floor under the variance term is that of the timeout too, tcp.rto_min, here {least}");
+            let why = format!("the timeout and its variance term have one floor there, tcp.rto_min ({least})");
             self.cannot("rto_variance", &why);
         }
         match floor.map(milliseconds) {

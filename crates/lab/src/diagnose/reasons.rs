@@ -89,7 +89,7 @@ pub(crate) fn no_notification(spec: &Spec, qcn: &QcnReport) -> Option<String> {
         return None;
     }
     Some(match qcn.sent.samples {
-        0 => format!("no queue was sampled: no queue passed qcn.sample = {} on", config.sample),
+        0 => format!("no queue was sampled: no port forwarded as much as qcn.sample = {}", config.sample),
         samples => {
             format!("of {samples} samples, none found a queue above qcn.qeq = {} or growing fast", config.set_point)
         }

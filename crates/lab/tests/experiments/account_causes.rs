@@ -285,8 +285,8 @@ fn a_notice_makes_room() {
     assert_eq!(cause(&outcome, 0, "notice"), 263 * US - first);
 }
 
-/// When the ACK of a packet arrives on `SLOW_LINK`, for packets from 1 on: three links there and three back, of which the
-/// slow one lets a packet go each 12 us.
+/// When the ACK of a packet arrives on `SLOW_LINK`, for packets from 1 on: three links there and three back, of which
+/// the slow one lets a packet go each 12 us.
 fn ack_of(number: i64) -> i64 {
     let handshake = 6 * US + 2 * (2 + 10) * SYN;
     handshake + ACK + 6 * US + (2 + 10) * FULL + (2 + 10) * ACK + (number - 1) * 10 * FULL

@@ -81,10 +81,9 @@ fn buffers_that_are_too_small_are_refused() {
     let base = format!("{INCAST}\n[adapter]\ndrain = \"2Gbps\"\nreceive_buffer = \"9654B\"\n");
     let missing = |place, most: &str, name, bytes, buffer, headroom, response| {
         format!(
-            "{place}: adapter.receive_buffer: on the link {name} (and {most} links more) {bytes} are missing: {buffer} \
-             cannot hold the headroom of {headroom} that can come once the host has the switch paused (three packets, \
-             a pause frame, the cable both ways and a response of {response}): use at least {headroom}, or say \
-             pfc.allow_loss = true"
+            "{place}: adapter.receive_buffer: {buffer} is {bytes} too small on the link {name} (and {most} links \
+             more): {headroom} can arrive after the host has requested a pause (three packets, a pause frame, the \
+             cable both ways and a response of {response}). Use at least {headroom}, or say pfc.allow_loss = true"
         )
     };
     check(

@@ -241,11 +241,11 @@ fn what_cannot_be_is_refused() {
     assert_eq!(one("name_node", "rack1"),
         "x.toml, from --set workload.0.name_node: workload.0.name_node: it is one host: write for example \"host0\"");
     assert_eq!(wrong(&[("workload.0.chunk", "1B"), ("workload.0.file_size", "4MB")]),
-        "x.toml, from --set workload.0.chunk: workload.0.chunk: it makes 64000000 messages, and 10000000 are the \
-         most: use less work, or larger pieces");
+        "x.toml, from --set workload.0.chunk: workload.0.chunk: 64000000 messages are too many: at most 10000000; use \
+         less work or larger pieces");
     assert_eq!(wrong(&[("workload.0.block", "9B"), ("workload.0.chunk", "9B")]),
-        "x.toml, from --set workload.0.block: workload.0.block: it makes 1777792 connections, and 1000000 are the \
-         most: use less work, or larger pieces");
+        "x.toml, from --set workload.0.block: workload.0.block: 1777792 connections are too many: at most 1000000; use \
+         less work or larger pieces");
 }
 
 /// The plan of Linux hosts has their messages alone, which count flows and messages of their own.

@@ -179,19 +179,19 @@ fn the_slides_thresholds_lack_headroom() {
             (
                 "buffer = \"100kB\"",
                 "buffer = \"100000B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 6654B are missing: 100kB cannot \
-                 hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the \
-                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
-                 pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: a buffer of 100kB is 6654B too small on the link left->right (and 7 links \
+                 more): the buffer must hold xoff, 97kB, and the headroom, 9654B. The headroom takes three packets, a \
+                 pause frame, the cable both ways and a response of 3.072us. Use a larger buffer or a smaller xoff, or \
+                 say pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"106654B\"", "accepted"),
             (
                 "buffer = \"100kB\"",
                 "buffer = \"106653B\"",
-                "x.toml:17:10: pfc.buffer: on the link left->right (and 7 links more) 1B are missing: 106653B cannot \
-                 hold xoff, 97kB, and the headroom of 9654B that can come then (three packets, a pause frame, the \
-                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
-                 pfc.allow_loss = true",
+                "x.toml:17:10: pfc.buffer: a buffer of 106653B is 1B too small on the link left->right (and 7 links \
+                 more): the buffer must hold xoff, 97kB, and the headroom, 9654B. The headroom takes three packets, a \
+                 pause frame, the cable both ways and a response of 3.072us. Use a larger buffer or a smaller xoff, or \
+                 say pfc.allow_loss = true",
             ),
             ("buffer = \"100kB\"", "buffer = \"100kB\"\nallow_loss = true", "accepted"),
             (
@@ -296,8 +296,7 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
             (
                 "[pfc]",
                 "[voq]\nlarge = 50\nadvance = \"1ms\"\n[pfc]",
-                "x.toml:30:2: voq.small: missing: without a capacity there is nothing to enlarge; add it, or take out \
-                 voq.large",
+                "x.toml:30:2: voq.small: missing: voq.large needs it; add it, or take out voq.large",
             ),
             (
                 "xoff = \"18kB\"",
@@ -307,10 +306,10 @@ fn hosts_of_a_hybrid_fabric_are_paused_instead_of_voqs_dropping() {
             (
                 "xoff = \"18kB\"",
                 &format!("xoff = \"18kB\"\nbuffer = \"{}B\"", 18_000 + headroom),
-                "x.toml:32:10: pfc.buffer: on the link uplink.0 (and 2 links more) 8788B are missing: 52616B cannot \
-                 hold xoff, 18kB, and the headroom of 43404B that can come then (three packets, a pause frame, the \
-                 cable both ways and a response of 3.072us): use a larger buffer or a smaller xoff, or say \
-                 pfc.allow_loss = true",
+                "x.toml:32:10: pfc.buffer: a buffer of 52616B is 8788B too small on the link uplink.0 (and 2 links \
+                 more): the buffer must hold xoff, 18kB, and the headroom, 43404B. The headroom takes three packets, a \
+                 pause frame, the cable both ways and a response of 3.072us. Use a larger buffer or a smaller xoff, or \
+                 say pfc.allow_loss = true",
             ),
         ],
     );

@@ -65,7 +65,7 @@ fn silence_says_why() {
     let reported = warnings(&calm);
     assert!(reported.len() == 1 && reported[0].contains("found a queue above qcn.qeq = 100MB"), "{reported:?}");
     let idle = result(QCN, &[("qcn.sample", "1GB")]);
-    let why = "[qcn] sent no notification: no queue was sampled: no queue passed qcn.sample = 1GB on";
+    let why = "[qcn] sent no notification: no queue was sampled: no port forwarded as much as qcn.sample = 1GB";
     assert!(warnings(&idle).contains(&why), "{:?}", warnings(&idle));
     let full = result(QCN, &[("qcn.qeq", "100kB")]);
     assert!(
@@ -107,8 +107,8 @@ fn inspection_tells_points_and_parameters() {
 fn a_least_rate_that_limits_nobody_is_refused() {
     let text = |least| {
         format!(
-            "x.toml:17:12: qcn.min_rate: {least} is not below the hosts' links, 10Gbps: no flow would be \
-             limited; use less"
+            "x.toml:17:12: qcn.min_rate: {least} must be below the rate of the hosts' links (10Gbps): \
+             use less"
         )
     };
     check(

@@ -51,7 +51,7 @@ impl Rules<'_> {
         if !is_paused(self.experiment) {
             self.wrong("voq.small", "missing: write for example small = 1 in [voq]");
         } else if self.experiment.voq.large.is_some() {
-            let text = "missing: without a capacity there is nothing to enlarge; add it, or take out voq.large";
+            let text = "missing: voq.large needs it; add it, or take out voq.large";
             self.wrong("voq.small", text);
         }
     }

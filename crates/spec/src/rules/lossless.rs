@@ -162,11 +162,11 @@ fn too_small(places: &Places, links: &Links<'_>) -> Wrong {
     let PfcLimits { xoff, buffer, headroom, response, .. } = limits;
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
     let text = format!(
-        "on the link {}{others} {} are missing: {buffer} cannot hold xoff, {xoff}, and the headroom of {headroom} \
-         that can come then (three packets, a pause frame, the cable both ways and a response of {}us): use a larger \
-         buffer or a smaller xoff, or say pfc.allow_loss = true",
-        (links.name)(*from),
+        "a buffer of {buffer} is {} too small on the link {}{others}: the buffer must hold xoff, {xoff}, and the \
+         headroom, {headroom}. The headroom takes three packets, a pause frame, the cable both ways and a response of \
+         {}us. Use a larger buffer or a smaller xoff, or say pfc.allow_loss = true",
         limits.missing(),
+        (links.name)(*from),
         response.as_us_f64(),
     );
     Some((if places.has("pfc.buffer") { "pfc.buffer" } else { "pfc.xoff" }.into(), text))
@@ -190,9 +190,9 @@ pub(crate) fn adapters(experiment: &Experiment, places: &Places, network: &Netwo
     let Some((host, PfcLimits { headroom, response, .. })) = most else { return Ok(()) };
     let others = if lacking.len() > 1 { format!(" (and {} links more)", lacking.len() - 1) } else { String::new() };
     wrong(format!(
-        "on the link host{host}.port{others} {} are missing: {buffer} cannot hold the headroom of {headroom} that can \
-         come once the host has the switch paused (three packets, a pause frame, the cable both ways and a response \
-         of {response}): use at least {headroom}, or say pfc.allow_loss = true",
+        "{buffer} is {} too small on the link host{host}.port{others}: {headroom} can arrive after the host has \
+         requested a pause (three packets, a pause frame, the cable both ways and a response of {response}). Use at \
+         least {headroom}, or say pfc.allow_loss = true",
         limits[*host].missing(),
     ))
 }

@@ -113,7 +113,7 @@ impl Rules<'_> {
         let Some((qcn, link)) = self.experiment.interface.qcn.as_ref().zip(self.experiment.hosts.rate) else { return };
         let least = qcn.min_rate;
         if least >= link {
-            let text = format!("{least} is not below the hosts' links, {link}: no flow would be limited; use less");
+            let text = format!("{least} must be below the rate of the hosts' links ({link}): use less");
             self.wrong("qcn.min_rate", text);
         }
     }
@@ -123,7 +123,7 @@ impl Rules<'_> {
         let (alpha, mtu) = (self.experiment.switch.alpha, self.experiment.hosts.mtu);
         let Some(size) = self.experiment.switch.buffer else { return };
         if size.get() as f64 * alpha.min(1.0) < mtu.get() as f64 {
-            let text = format!("{size} with alpha = {alpha} hold no packet of {mtu} at any port: use more");
+            let text = format!("{size} with alpha = {alpha} is too small for one packet ({mtu}) at any port: use more");
             self.wrong("switch.buffer", text);
         }
     }

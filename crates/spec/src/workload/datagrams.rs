@@ -143,7 +143,7 @@ impl Bursts {
             bursts.extend((count > 0).then_some((at, count)));
             at = after(at, after(on, off, 1).max(one.interval * count), 1);
             if bursts.len() > MOST_FLOWS {
-                return Err(expander.problem("on", format!("more than {MOST_FLOWS} bursts: use longer times")));
+                return Err(expander.problem("on", format!("more than {MOST_FLOWS} bursts: use longer on and off")));
             }
         }
         Ok(bursts)

@@ -48,11 +48,11 @@ impl Workload for Incast {
         let (candidates, to) = self.ends(expander)?;
         let senders = self.senders.map_or(candidates.len(), |senders| senders as usize);
         if senders > candidates.len() {
-            let text = format!("from has {0} other hosts: use at most {0}", candidates.len());
+            let text = format!("only {0} hosts of `from` can send: use at most {0}", candidates.len());
             return Err(expander.problem("senders", text));
         }
         if self.random && senders == candidates.len() {
-            let text = "has no effect: all of from send; give fewer senders, or take it out";
+            let text = "has no effect: every host of `from` sends anyway; give fewer senders, or take it out";
             return Err(expander.problem("random", text));
         }
         let rounds = self.rounds.starts(expander, self.shared.common.start, self.jitter)?;

@@ -152,7 +152,7 @@ pub(super) fn limit(expander: &Expander<'_>, key: &str, flows: u64, messages: u6
     } else {
         return Ok(());
     };
-    let text = format!("it makes {count} {what}, and {most} are the most: use less work, or larger pieces");
+    let text = format!("{count} {what} are too many: at most {most}; use less work or larger pieces");
     Err(expander.problem(key, text))
 }
 

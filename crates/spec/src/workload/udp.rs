@@ -61,7 +61,7 @@ impl Workload for Udp {
         let of = |pair: &HostPair| {
             let all = bursts.draw(expander, &one)?;
             let Some((&(start, count), more)) = all.split_first() else {
-                return Err(expander.problem("on", "nothing would be sent: use longer times on"));
+                return Err(expander.problem("on", "nothing would be sent: use a longer `on`"));
             };
             Ok(Probe { start, count: Some(count), more: more.to_vec(), ..one.between(*pair) })
         };

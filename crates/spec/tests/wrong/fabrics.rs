@@ -96,8 +96,8 @@ fn classes_of_congestion_controls() {
 #[rustfmt::skip]
 fn classes_and_the_shared_buffer() {
     let nine = "[[switch.classes]]\n".repeat(9);
-    let hold = |size: &str, alpha: &str| format!("x.toml:14:10: switch.buffer: {size} with alpha = {alpha} hold no \
-                                                  packet of 9kB at any port: use more");
+    let hold = |size: &str, alpha: &str| format!("x.toml:14:10: switch.buffer: {size} with alpha = {alpha} is \
+                                                  too small for one packet (9kB) at any port: use more");
     check(&[
         (&nine, "x.toml:21:1: switch.classes.8: 9 classes are too many: a packet's class is 0 to 7"),
         (&nine[19..], "accepted"),

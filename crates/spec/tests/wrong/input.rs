@@ -533,9 +533,10 @@ fn incasts_staggered_flows_and_probes_that_cannot_be() {
     assert_eq!(incast("to = \"host0\"\nfrom = \"host0\""),
         "x.toml:15:6: workload.0.to: host0 would send to itself: name another host");
     assert_eq!(incast("to = \"host0\"\nsenders = 3"),
-        "x.toml:16:11: workload.0.senders: from has 2 other hosts: use at most 2");
+        "x.toml:16:11: workload.0.senders: only 2 hosts of `from` can send: use at most 2");
     assert_eq!(incast("to = \"host0\"\nrandom = true"),
-        "x.toml:16:10: workload.0.random: has no effect: all of from send; give fewer senders, or take it out");
+        "x.toml:16:10: workload.0.random: has no effect: every host of `from` sends anyway; give fewer \
+         senders, or take it out");
     assert_eq!(incast("to = \"host0\"\nrounds = 3"),
         "x.toml:16:10: workload.0.rounds: has no effect without period: add for example period = \"10ms\"");
     assert_eq!(incast("to = \"host0\"\nperiod = \"1us\""),
