@@ -201,6 +201,7 @@ EQUAL = {
     "a copy does not say that the window limits": drawn(7, 200),
     "CUBIC's coarse root": drawn(7, 432),
     "a silence in whole ticks": drawn(7, 52),
+    "a window left unused": drawn(61, 35),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
