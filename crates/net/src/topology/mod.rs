@@ -138,7 +138,7 @@ pub struct Nic {
 pub struct FurtherLink {
     /// The host.
     pub of: HostId,
-    /// Its number among the host's links, from 1 on: the first link, number 0, is the host itself.
+    /// The link's number among the host's links, from 1 on: the first link, number 0, is the host itself.
     pub number: u8,
 }
 

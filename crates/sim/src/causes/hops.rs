@@ -25,7 +25,7 @@ pub struct HopLog {
 struct Block {
     /// The place: [`super::Place::code`].
     place: u32,
-    /// Its number among the blocks of the place.
+    /// The block's number among those of the place.
     order: u32,
 }
 

@@ -96,7 +96,7 @@ pub enum Trigger {
     Processor,
     /// A notice of a circuit.
     Notice,
-    /// It is no packet of a simulated host's connection.
+    /// The packet is of no simulated host's connection.
     Other,
 }
 
@@ -176,7 +176,7 @@ pub struct Loss {
     pub at: Time,
     /// The packet's last hop, or its departure.
     pub before: RecordId,
-    /// Where.
+    /// Where the packet was lost.
     pub place: LossPlace,
 }
 

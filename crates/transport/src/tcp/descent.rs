@@ -3,7 +3,7 @@
 //!
 //! A Linux receiver keeps packets beyond a gap in such a tree. A packet that continues one of them and repeats the next
 //! joins the one if the search meets that first, and is dropped as a duplicate otherwise (measured: over three racks
-//! this tells each of the first ten such cases of Westwood+). The order of the nodes is their owner's; this is only the
+//! this decides each of the first ten such cases of Westwood+). The order of the nodes is their owner's; this is only the
 //! shape.
 
 /// No node.

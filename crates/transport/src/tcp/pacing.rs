@@ -74,7 +74,7 @@ impl Sender {
         self.pacer.next > now && (began != now || !self.pacer.goes_on || bytes >= self.cc.burst().get())
     }
 
-    /// It is not yet time for data: asks to be woken if there are some.
+    /// Data may not leave yet: sets the pacer's alarm if any wait.
     pub(crate) fn hold_back(&mut self) {
         let in_flight = self.board.in_flight();
         let waiting = self.has_new_data() || self.board.lost() > self.board.retransmitted();
