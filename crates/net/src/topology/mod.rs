@@ -81,7 +81,7 @@ pub struct Wire {
 pub struct Cable {
     /// From the link's first end to its second; in a tree: upward.
     pub there: Wire,
-    /// From its second end to its first; in a tree: downward.
+    /// From the link's second end to its first; in a tree: downward.
     pub back: Wire,
 }
 

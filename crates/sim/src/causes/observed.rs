@@ -364,7 +364,7 @@ mod tests {
             bench
         }
 
-        /// With so many segments sent at once.
+        /// A sender that has sent `segments` segments at once.
         fn with_data(segments: u32) -> Self {
             let mut bench = Bench::new();
             (0..segments).for_each(|n| assert_eq!(bench.data(n, 4000).trigger, Trigger::Arrival));

@@ -236,7 +236,7 @@ impl Connection {
         self.sender.small_queue.on_left(now)
     }
 
-    /// From this end to the other.
+    /// Addresses and ports of packets from this end to the other.
     fn tuple(&self) -> FlowTuple {
         let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
         FlowTuple { src, sport, dst, dport }

@@ -21,9 +21,9 @@ const FIRST: u64 = 10;
 /// When data may go out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
-    /// Not before this.
+    /// The earliest time for the next data.
     pub(crate) next: Time,
-    /// Something waits until then; [`Time::MAX`] when nothing does.
+    /// When data that the pacer holds back may leave; [`Time::MAX`] when none wait.
     pub(crate) wake: Time,
     /// When the current burst began, and its bytes.
     burst: (Time, u64),

@@ -167,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// In microseconds.
+    /// The reordering window, in microseconds.
     fn reordering_window(&self) -> u64 {
         if !self.rack.reordering_seen && (self.phase >= Phase::Recovery || self.board.sacked() >= self.rack.reordering)
         {

@@ -24,20 +24,20 @@ const LEAST_TO_GROW: u64 = 128;
 pub(crate) enum Echo {
     /// ECN was not negotiated.
     Off,
-    /// From a mark until CWR arrives.
+    /// Every ACK echoes a mark until CWR arrives.
     Classic,
-    /// Each packet's mark as it is.
+    /// Every ACK echoes the marks of its packets as they are.
     Precise,
 }
 
 /// Segments that were not taken in, by reason, as Linux counts them (snmp_counter).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Beyond the receive window (`TcpExtBeyondWindow`).
+    /// Segments beyond the receive window (`TcpExtBeyondWindow`).
     pub beyond_window: u64,
-    /// No memory was left (`TcpExtTCPRcvQDrop`).
+    /// Segments for which no memory was left (`TcpExtTCPRcvQDrop`).
     pub no_memory: u64,
-    /// The window was closed (`TcpExtTCPZeroWindowDrop`).
+    /// Segments that met a closed window (`TcpExtTCPZeroWindowDrop`).
     pub window_closed: u64,
 }
 
@@ -48,7 +48,7 @@ struct Unread {
     upto: u64,
     /// Memory of what a program that reads at once is about to read, when what has arrived is acknowledged.
     fresh: u64,
-    /// Where the packet ends that has filled a gap, which such a program reads by itself; [`u64::MAX`]: none has.
+    /// End of the packet that has filled a gap, which such a program reads by itself; [`u64::MAX`] for none.
     first: u64,
     /// Whether other packets arrive at the same instant: one did before, one will. The program reads after all.
     batch: [bool; 2],
@@ -721,8 +721,8 @@ impl Receiver {
         (upto, window, self.report_before_change.take())
     }
 
-    /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
-    /// room, SACK.
+    /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload needs
+    /// the room, SACK.
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);

@@ -37,7 +37,7 @@ pub(crate) fn echoed(tsecr: u32, now: Time) -> Option<Span> {
 /// Smoothed round-trip time, its variance, the minimum, and the timeout that follows from them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
-    /// In eighths of a microsecond; 0 before the first sample.
+    /// Smoothed round-trip time, in eighths of a microsecond; 0 before the first sample.
     smoothed: u64,
     /// Four times the mean deviation, in microseconds.
     deviation: u64,

@@ -50,7 +50,7 @@ impl Segment {
         self.start + self.len as u64
     }
 
-    /// Neither reported, nor lost without a copy under way.
+    /// Whether the segment is neither SACKed, nor lost without a copy under way.
     pub(crate) const fn is_under_way(&self) -> bool {
         !self.marks.has(Mark::SACKED) && (!self.marks.has(Mark::LOST) || self.marks.has(Mark::RETRANSMITTED))
     }
@@ -198,7 +198,7 @@ impl Scoreboard {
         self.segments[i].sent = now;
     }
 
-    /// Nothing is lost after all.
+    /// No segment is lost after all: all marks of loss are removed.
     pub(crate) fn unmark_lost(&mut self) {
         for i in 0..self.segments.len() {
             let marks = self.segments[i].marks;

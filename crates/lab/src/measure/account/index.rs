@@ -19,9 +19,9 @@ use std::ops::Range;
 pub(super) enum PairState {
     /// The packet network carries the pair's packets.
     PacketPath,
-    /// Nothing does, for the circuit switch reconfigures.
+    /// The circuit switch reconfigures: nothing carries the pair's packets.
     Night,
-    /// The circuit does.
+    /// A circuit carries the pair's packets.
     Day,
 }
 
@@ -202,7 +202,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// So many services of a place were read one by one.
+    /// Counts services of a place that were read one by one.
     pub(super) fn count(&self, code: u32, services: usize) {
         let (kind, number) = PlaceKind::of_code(code);
         let read = &self.logs[kind][number].read;

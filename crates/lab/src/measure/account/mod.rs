@@ -98,7 +98,7 @@ fn chosen(spec: &Spec, flows: &[Stretch]) -> Vec<bool> {
     chosen
 }
 
-/// So many of the flows that took longest, in the order of their numbers.
+/// The `count` flows that took longest, in the order of their numbers.
 fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
     let mut all = flows.to_vec();
     all.sort_by_key(|flow| (std::cmp::Reverse(flow.end - flow.start), flow.flow));
@@ -107,7 +107,7 @@ fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
     all
 }
 
-/// For how many flows each part of the time is a row.
+/// The number of flows of which each part of the time is a row.
 fn events(spec: &Spec) -> usize {
     spec.tables.measure.account_events as usize
 }
