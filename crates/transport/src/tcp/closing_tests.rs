@@ -1,4 +1,5 @@
-//! How connections begin and end, packet by packet: two connections and a wire that hands over the packets that a test names.
+//! How connections begin and end, packet by packet: two connections and a wire that delivers the packets that a
+//! test names.
 
 use super::*;
 use crate::cc::CcConfig;

@@ -721,8 +721,8 @@ impl Receiver {
         (upto, window, self.report_before_change.take())
     }
 
-    /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload needs
-    /// the room, SACK.
+    /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload
+    /// needs the room, SACK.
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);

@@ -1,5 +1,5 @@
-//! Scenarios: two connections over a wire that loses, marks and delays the packets that a scenario names. A failing scenario prints
-//! the history of its packets.
+//! Scenarios: two connections over a wire that loses, marks and delays the packets that a scenario names. A failing
+//! scenario prints the history of its packets.
 
 use super::*;
 use crate::cc::{CcConfig, Controller, Latency, SwiftConfig, TimelyConfig};
