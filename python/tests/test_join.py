@@ -232,7 +232,7 @@ def tokens(folder: Path, text: str = "0123456789abcdef") -> Path:
     return file
 
 
-PART = parts.Part([1], [])
+PART = parts.MachinePart([1], [])
 
 
 @contextlib.contextmanager
@@ -403,8 +403,8 @@ def test_outputs_come_as_they_were_sent() -> None:
 # ---- Which hosts are where ----
 
 
-def plan(tmp_path: Path, more: str) -> parts.Plan:
-    made: parts.Plan = json.loads(core.Spec.read(experiment(tmp_path, more), {}).check().linux_plan())
+def plan(tmp_path: Path, more: str) -> parts.HostsPlan:
+    made: parts.HostsPlan = json.loads(core.Spec.read(experiment(tmp_path, more), {}).check().linux_plan())
     return made
 
 
@@ -439,7 +439,7 @@ def test_sweeps_and_counted_writes_do_not_go_with_machines(tmp_path: Path) -> No
         with pytest.raises(fl.PlanError, match=r"one run at a time: .* call firstlight\.run for each"):
             fl.sweep(file, axes={"seed": [1, 2]}, out=tmp_path / "s")
         with pytest.raises(RunError, match=r'demand = "adu".* not counted; use "voq"'):
-            machines.gathered(cast(core.Experiment, counted), cast(parts.Plan, {})).__enter__()
+            machines.gathered(cast(core.Experiment, counted), cast(parts.HostsPlan, {})).__enter__()
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// Nothing from any of `racks` racks.
+    /// A demand of nothing between `racks` racks.
     pub fn zero(racks: usize) -> Self {
         Demand { racks, bytes: vec![0; racks * racks] }
     }
@@ -71,7 +71,7 @@ impl Demand {
         self.racks
     }
 
-    /// From `src` to `dst`, in bytes.
+    /// The demand from `src` to `dst`, in bytes.
     pub fn get(&self, src: RackId, dst: RackId) -> u64 {
         self.bytes[src.index() * self.racks + dst.index()]
     }

@@ -92,7 +92,7 @@ impl Week {
         &self.days
     }
 
-    /// From the first night to the end of the last day.
+    /// The week's length, from the first night to the end of the last day.
     pub fn length(&self) -> Span {
         self.length
     }

@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_that_talks_to_itself_is_not_told() {
+    fn bytes_that_a_host_sends_to_itself_are_not_reported() {
         let mut bench = AduBench::new();
         bench.make(7, 1);
         bench.add(7, 500);

@@ -66,7 +66,7 @@ impl GuestHost {
             .context(|| format!("cannot enter the namespaces of {}", self.name))
     }
 
-    /// The same host, for a further link of its own.
+    /// A second handle of the host, for a further link of it.
     fn again(&self) -> Result<Self, GuestFailure> {
         let copy = |file: &File| file.try_clone().context(|| format!("{}: cannot open its namespaces", self.name));
         let (namespace, called) = (copy(&self.namespace)?, copy(&self.called)?);

@@ -58,7 +58,7 @@ fn work(machine: MachineKind, engine: &EngineDevice) -> Result<(), GuestFailure>
     let hosts = hosts::set_up(&plan.hosts, plan.ipv6, dilation.as_ref())?;
     let done = run::run(&plan, is_part, hosts, dilation, &places, engine);
     if machine == MachineKind::Own {
-        // The log of the machine's kernel tells of others too.
+        // The log of the machine's kernel has other machines' processes too.
         memory::note_killed(&places.directory);
     }
     done

@@ -69,7 +69,7 @@ fn load_one(path: &Path, parameters: &[Parameter]) -> Result<(), GuestFailure> {
 struct KernelLog(File);
 
 impl KernelLog {
-    /// None where the kernel has no such device.
+    /// Opens the kernel's log at its end; `None` where the kernel has no such device.
     fn from_now() -> Option<Self> {
         const O_NONBLOCK: i32 = nix::fcntl::OFlag::O_NONBLOCK.bits();
         let mut log = OpenOptions::new().read(true).custom_flags(O_NONBLOCK).open("/dev/kmsg").ok()?;
@@ -77,7 +77,8 @@ impl KernelLog {
         Some(KernelLog(log))
     }
 
-    /// The kernel's log since then, on one line, without the notice that a module is not part of the kernel.
+    /// The kernel's log since [`KernelLog::from_now`], on one line, without the notice that a module is not part of the
+    /// kernel.
     fn said(&mut self) -> String {
         let (mut lines, mut record) = (vec![], [0; 8192]);
         while let Ok(length @ 1..) = self.0.read(&mut record) {

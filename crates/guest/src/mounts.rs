@@ -58,7 +58,7 @@ pub struct RunPlaces {
 }
 
 impl RunPlaces {
-    /// All of them in the run's directory.
+    /// All places, in the run's directory.
     pub fn within(directory: &Path) -> Self {
         RunPlaces {
             directory: directory.into(),

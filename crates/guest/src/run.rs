@@ -18,7 +18,7 @@ use std::thread;
 /// An event that can end the run.
 enum RunEvent {
     FlowComplete,
-    /// All messages of all flows.
+    /// All messages of all flows are complete.
     MessagesComplete,
     /// The index of the program in the plan.
     ProgramEnded(usize),

@@ -1,7 +1,10 @@
 //! Which crate may use which, and which module of this crate may use which. Dependencies point one way.
 
+mod sources;
+
+use sources::{crates, names, sources};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Each crate with the crates of this workspace that it may use.
 const CRATES: [(&str, &[&str]); 18] = [
@@ -31,23 +34,6 @@ const CRATES: [(&str, &[&str]); 18] = [
 /// The modules of this crate: each uses only those before it.
 const MODULES: [&str; 11] =
     ["error", "quantile", "table", "build", "fidelity", "run", "diagnose", "measure", "inspect", "outcome", "chain"];
-
-fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("this crate is one of several").into()
-}
-
-fn names(folder: &Path) -> Vec<String> {
-    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
-}
-
-/// All Rust files in a folder and below it.
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let all = names(folder).into_iter().map(|name| folder.join(name));
-    all.flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
-        .filter(|path| path.extension().is_some_and(|extension| extension == "rs"))
-        .collect()
-}
 
 /// The crates of this workspace that a manifest names under `[dependencies]`.
 fn dependencies(manifest: &str) -> Vec<&str> {

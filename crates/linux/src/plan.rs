@@ -87,9 +87,9 @@ pub struct HostPlan {
 /// A host, or a further link of one, in `/etc/hosts`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NamePlan {
-    /// Its address.
+    /// Address of the host or further link.
     pub address: Ipv4Addr,
-    /// Its names: `host17`, `rack1.host1`.
+    /// Names of the address: `host17`, `rack1.host1`.
     pub names: Vec<String>,
 }
 

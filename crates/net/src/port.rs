@@ -32,7 +32,7 @@ pub struct FifoPort {
     calm: i32,
     /// How long packets last. A packet that need not wait touches nothing behind the first word of this.
     serializer: Serializer,
-    /// From here on: touched seldom.
+    /// The longest queue; this field and those after it are accessed seldom.
     peak: u32,
     dropped: u64,
     marked: u64,
@@ -137,7 +137,7 @@ impl FifoPort {
         &self.serializer
     }
 
-    /// From there to the far end.
+    /// Propagation from the port to the far end of its link.
     pub fn delay(&self) -> Span {
         self.delay
     }

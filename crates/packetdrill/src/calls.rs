@@ -3,7 +3,7 @@
 use crate::ScriptProblem;
 use crate::host::{File, PlayedLink, ScriptHost, Socket};
 use crate::script::{Call, ScriptValue};
-use firstlight_transport::{Failure, Send, State};
+use firstlight_transport::{ConnectionFailure, Send, State};
 use firstlight_units::{Bytes, Span};
 
 /// The least buffer for what is sent, in bytes.
@@ -391,11 +391,11 @@ fn message_length(message: &ScriptValue) -> u64 {
     parts.iter().map(length).sum::<i64>() as u64
 }
 
-fn errno(failure: Failure) -> &'static str {
+fn errno(failure: ConnectionFailure) -> &'static str {
     match failure {
-        Failure::Refused => "ECONNREFUSED",
-        Failure::Reset => "ECONNRESET",
-        Failure::TimedOut => "ETIMEDOUT",
+        ConnectionFailure::Refused => "ECONNREFUSED",
+        ConnectionFailure::Reset => "ECONNRESET",
+        ConnectionFailure::TimedOut => "ETIMEDOUT",
     }
 }
 

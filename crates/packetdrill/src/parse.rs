@@ -4,13 +4,13 @@ mod call;
 mod packet;
 
 use crate::ScriptProblem;
-use crate::reader::Reader;
+use crate::reader::ScriptReader;
 use crate::script::{Script, ScriptAction, ScriptEvent, ScriptTime};
 use firstlight_units::Span;
 
 /// Reads a script.
 pub(crate) fn parse(text: &str) -> Result<Script, ScriptProblem> {
-    let mut reader = Reader::new(text);
+    let mut reader = ScriptReader::new(text);
     let mut script = Script::default();
     while reader.take("--") {
         let name = reader.run(|c| c.is_ascii_alphanumeric() || c == '_').to_owned();
@@ -23,7 +23,7 @@ pub(crate) fn parse(text: &str) -> Result<Script, ScriptProblem> {
     Ok(script)
 }
 
-fn event(reader: &mut Reader) -> Result<ScriptEvent, ScriptProblem> {
+fn event(reader: &mut ScriptReader) -> Result<ScriptEvent, ScriptProblem> {
     let line = reader.line();
     // The commands before and after all else have no time.
     let when = if reader.sees("`") { ScriptTime::Relative(Span::ZERO, Span::ZERO) } else { when(reader)? };
@@ -31,7 +31,7 @@ fn event(reader: &mut Reader) -> Result<ScriptEvent, ScriptProblem> {
     Ok(ScriptEvent { line, when, action })
 }
 
-fn when(reader: &mut Reader) -> Result<ScriptTime, ScriptProblem> {
+fn when(reader: &mut ScriptReader) -> Result<ScriptTime, ScriptProblem> {
     if reader.take("*") {
         return Ok(ScriptTime::Any);
     }
@@ -45,7 +45,7 @@ fn when(reader: &mut Reader) -> Result<ScriptTime, ScriptProblem> {
     Ok(if relative { ScriptTime::Relative(first, last) } else { ScriptTime::Absolute(first, last) })
 }
 
-fn action(reader: &mut Reader) -> Result<ScriptAction, ScriptProblem> {
+fn action(reader: &mut ScriptReader) -> Result<ScriptAction, ScriptProblem> {
     if reader.take("<") {
         return packet::packet(reader).map(ScriptAction::Inbound);
     }

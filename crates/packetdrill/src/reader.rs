@@ -4,14 +4,14 @@ use crate::ScriptProblem;
 use firstlight_units::Span;
 
 /// A text, and how far it has been read.
-pub(crate) struct Reader<'a> {
+pub(crate) struct ScriptReader<'a> {
     text: &'a str,
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     pub(crate) fn new(text: &'a str) -> Self {
-        Reader { text, at: 0 }
+        ScriptReader { text, at: 0 }
     }
 
     pub(crate) fn rest(&self) -> &'a str {

@@ -21,14 +21,14 @@ const KEPT: usize = 1 << 25;
 const FRESH: Duration = Duration::from_millis(100);
 
 /// The files that were read, as they were at that time.
-static FILES: Mutex<BTreeMap<PathBuf, Kept>> = Mutex::new(BTreeMap::new());
+static FILES: Mutex<BTreeMap<PathBuf, CachedFile>> = Mutex::new(BTreeMap::new());
 
-struct Kept {
+struct CachedFile {
     modified: FileTime,
     content: Vec<u8>,
 }
 
-impl Kept {
+impl CachedFile {
     fn is_of(&self, metadata: &Metadata) -> bool {
         metadata.len() == self.content.len() as u64 && metadata.modified().is_ok_and(|at| at == self.modified)
     }
@@ -57,7 +57,7 @@ pub fn read_input(file: &Path) -> Result<Vec<u8>> {
     let kept: usize = files.values().map(|kept| kept.content.len()).sum();
     let modified = metadata.modified()?;
     if kept + content.len() <= KEPT && modified.elapsed().is_ok_and(|since| since > FRESH) {
-        files.insert(file.into(), Kept { modified, content: content.clone() });
+        files.insert(file.into(), CachedFile { modified, content: content.clone() });
     }
     Ok(content)
 }

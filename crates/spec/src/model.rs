@@ -15,7 +15,7 @@ pub struct SchemaTable {
     pub doc: String,
     /// The key `kind`, if the table has it.
     pub kind: Option<Box<Key>>,
-    /// One for each value of `kind`; a table without `kind` has one.
+    /// A variant for each value of `kind`; a table without `kind` has one variant.
     pub variants: Vec<Variant>,
 }
 

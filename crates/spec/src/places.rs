@@ -37,7 +37,7 @@ impl Places {
         Places { document, keys, tables, inputs: RefCell::default(), own, kernel_code }
     }
 
-    /// Whether `name` may be a congestion control of the user's module or patch. Only the kernel can tell.
+    /// Whether `name` may be a congestion control of the user's module or patch. Only the kernel can decide.
     pub fn kernel_controller(&self, name: &str) -> bool {
         let fits = |b: u8| b.is_ascii_alphanumeric() || b"_-".contains(&b);
         self.kernel_code && (1..=LONGEST_CONTROL).contains(&name.len()) && name.bytes().all(fits)

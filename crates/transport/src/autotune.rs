@@ -5,9 +5,9 @@
 pub enum Autotune {
     /// The buffer is fixed.
     Off,
-    /// As Linux does today.
+    /// The buffer is tuned as in Linux today.
     On,
-    /// As kernels of 2012 did.
+    /// The buffer is tuned as in kernels of 2012.
     Year2012,
 }
 

@@ -19,6 +19,6 @@ pub use autotune::Autotune;
 pub use cc::CcConfig;
 pub use config::{EctSyn, Endpoint, Memory, StackConfig, TcpConfig};
 pub use tcp::{
-    Alarms, Announcement, CongestionState, Connection, Failure, Info, ReadRate, Refusals, Send, Standing, State, Stats,
-    WINDOW_OF_2012, Wait, reset_for,
+    Alarms, Announcement, CongestionState, Connection, ConnectionFailure, Info, ReadRate, Refusals, Send, Standing,
+    State, Stats, WINDOW_OF_2012, Wait, reset_for,
 };

@@ -4,7 +4,7 @@
 //! kernel calls [`KernelDriver::run`] at [`KernelDriver::next`] and hands in frames by [`KernelDriver::send`]. The
 //! driver reports each frame through [`KernelCalls`]: at most once that it was sent, and then exactly once that it was
 //! delivered or dropped. The kernel reads the next whole nanosecond of its clock then, and what it does within that
-//! nanosecond happens at the exact picosecond of what it was told last: hosts act as promptly as simulated ones do, and
+//! nanosecond happens at the exact picosecond of the report before: hosts act as promptly as simulated ones do, and
 //! their packets meet in the fabric in the same order. A device whose interface is full waits for its turn. The warm-up
 //! and the run end at their exact picosecond.
 
@@ -217,8 +217,8 @@ impl<K: KernelCalls> KernelDriver<K> {
         }
     }
 
-    /// As [`KernelDriver::run`]; when the engine is within the last nanosecond already it stays at its moment, and does
-    /// what is due then.
+    /// Carries out what is due up to `now`, as [`KernelDriver::run`] does. An engine that is already within the last
+    /// nanosecond stays at its moment, and carries out what is due then.
     #[inline]
     pub fn catch_up(&mut self, now: u64) {
         let RunPhase::Running(zero) = self.phase else { return };

@@ -150,19 +150,19 @@ impl<K: KernelCalls + Send> Session<K> {
         self.over
     }
 
-    /// As [`KernelDriver::send`].
+    /// Takes a frame that the kernel sends: [`KernelDriver::send`].
     #[inline]
     pub fn send(&mut self, device: u32, cookie: Cookie, frame: &[u8], length: usize, now: u64) -> bool {
         self.driver.send(device, cookie, frame, length, now)
     }
 
-    /// As [`KernelDriver::next`].
+    /// When the kernel has to call [`Self::run`] next: [`KernelDriver::next`].
     #[inline]
     pub fn next(&self) -> Option<u64> {
         self.driver.next()
     }
 
-    /// As [`KernelDriver::run`], with an update of the progress now and then.
+    /// Carries out the events that are due ([`KernelDriver::run`]), and updates the progress now and then.
     #[inline]
     pub fn run(&mut self, now: u64) {
         self.driver.run(now);
@@ -198,12 +198,12 @@ impl<K: KernelCalls + Send> Session<K> {
         self.driver.world().records_writes()
     }
 
-    /// As [`KernelDriver::wrote`].
+    /// Takes the report of a program's write: [`KernelDriver::wrote`].
     pub fn wrote(&mut self, ends: [SocketAddrV4; 2], sequence: u32, bytes: i64) {
         self.driver.wrote(ends, sequence, bytes);
     }
 
-    /// As [`KernelDriver::closed`].
+    /// Takes the report that a connection has closed: [`KernelDriver::closed`].
     pub fn closed(&mut self, ends: [SocketAddrV4; 2]) {
         self.driver.closed(ends);
     }

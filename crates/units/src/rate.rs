@@ -40,7 +40,7 @@ impl Rate {
         Span::from_ps(u64::try_from(ps).expect("a serialization time fits in 213 days"))
     }
 
-    /// As [`Rate::tx_time`], and [`Span::MAX`] where that would exceed it.
+    /// Time to transmit `bytes`, as [`Rate::tx_time`]; [`Span::MAX`] where that would exceed it.
     ///
     /// # Panics
     /// When the rate is zero.

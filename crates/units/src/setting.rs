@@ -18,7 +18,7 @@ impl SettingError {
         SettingError { key: key.into(), problem: problem.into() }
     }
 
-    /// The same error, of a setting in the table `table`.
+    /// This error, of a setting in the table `table`.
     #[must_use]
     pub fn within(self, table: &str) -> Self {
         SettingError { key: format!("{table}.{}", self.key).into(), ..self }

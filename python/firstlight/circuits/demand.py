@@ -36,10 +36,10 @@ def read_demand(path: str | Path, unit: str = "bytes") -> pd.DataFrame:
     ``unit`` is that of plain numbers: ``bytes``, ``kB``, ``MB``, ``GB``, ``TB``, ``KiB``, ``MiB``, ``GiB`` or
     ``TiB``. Raises :class:`SpecError` with file, line and column (the cell's number, counted from 1).
     """
-    return _File(Path(path), unit).frame()
+    return _DemandFile(Path(path), unit).frame()
 
 
-class _File:
+class _DemandFile:
     """Reads one file."""
 
     def __init__(self, path: Path, unit: str) -> None:

@@ -22,7 +22,7 @@ value is a metric itself, named as the axis; where no value reaches it there is 
 at some values of axes; ``only = {rate_gbps = [10]}``: where it is run. Without this table there is one curve.
 ``[[measures]]`` :class:`~firstlight.claims.form.Measure`: a row for every point of every curve.
 ``[[statements]]`` :class:`~firstlight.claims.statement.Statement`: a quoted sentence and its ``checks``
-(:class:`~firstlight.claims.statement.Check`). The number of a check stands in the paper's column at its
+(:class:`~firstlight.claims.statement.StatedCheck`). The number of a check stands in the paper's column at its
 points; a ratio, or a number over several points, has a row of its own. Instead of statements
 ``not_comparable`` says why there is nothing to judge. A statement's ``cause`` says why it does not hold, and
 names the curve, the claim or the command that shows it. ``[[figures]]``

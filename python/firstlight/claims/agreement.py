@@ -16,7 +16,7 @@ Reference = Literal["the text", "paper", "Linux"]
 
 
 @dataclass(frozen=True)
-class Part:
+class MeanDifference:
     """The mean absolute difference of some rows."""
 
     name: str
@@ -34,7 +34,7 @@ class Agreement:
     figure: str
     platform: Platform
     against: Reference
-    parts: tuple[Part, ...]
+    parts: tuple[MeanDifference, ...]
     numbers: int = 0
     """How many numbers the text states, where it is the reference."""
 
@@ -68,12 +68,12 @@ def agreements(outcome: Outcome, rows: Sequence[Row]) -> list[Agreement]:
 def _with_text(figure: str, hosts: Hosts, rows: Sequence[Row]) -> list[Agreement]:
     stated = [r for r in rows if r.paper and r.hosts == hosts]
     apart = [abs(r.percent) for r in stated if r.percent is not None]
-    parts = (Part("", sum(apart) / len(apart), "%"),) if apart else ()
+    parts = (MeanDifference("", sum(apart) / len(apart), "%"),) if apart else ()
     platform = Platform(hosts, stated[0].time_scale) if stated else Platform(hosts)
     return [Agreement(figure, platform, "the text", parts, len(stated))] if stated else []
 
 
-def _parts(rows: Sequence[Row], against: Reference) -> tuple[Part, ...]:
+def _parts(rows: Sequence[Row], against: Reference) -> tuple[MeanDifference, ...]:
     """Utilization in points and p99 in percent, as far as the reference has them."""
     points: list[float] = []
     percent: list[float] = []
@@ -85,4 +85,4 @@ def _parts(rows: Sequence[Row], against: Reference) -> tuple[Part, ...]:
             elif row.metric in TAILS:
                 percent.append(100 * abs(row.ours - reference) / reference)
     kinds = (("utilization", points, "points"), ("p99", percent, "%"))
-    return tuple(Part(name, sum(found) / len(found), unit) for name, found, unit in kinds if found)
+    return tuple(MeanDifference(name, sum(found) / len(found), unit) for name, found, unit in kinds if found)

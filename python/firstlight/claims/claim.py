@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import pandas as pd
 
 from firstlight.claims.form import Axis, Curve, Measure, Mode, Options, Plot, Value, table
-from firstlight.claims.statement import Check, Statement
+from firstlight.claims.statement import StatedCheck, Statement
 from firstlight.core import Spec
 from firstlight.runs.pool import Point
 from firstlight.runs.run import Hosts
@@ -100,7 +100,7 @@ class Claim:
         return f"{self.source.name} {figure}"
 
     @property
-    def checks(self) -> list[Check]:
+    def checks(self) -> list[StatedCheck]:
         """The checks of all statements."""
         return [check for statement in self.statements for check in statement.checks]
 

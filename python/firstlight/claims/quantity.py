@@ -8,7 +8,7 @@ import numpy as np
 from firstlight.claims.claim import Claim
 from firstlight.claims.form import Curve, Value
 from firstlight.claims.outcome import Estimate, Measured, Place, Point
-from firstlight.claims.statement import CURVE, Check
+from firstlight.claims.statement import CURVE, StatedCheck
 
 
 class Quantity(NamedTuple):
@@ -32,7 +32,7 @@ class Stem(NamedTuple):
         return ", ".join([*named, *([self.curve.name] if self.curve and self.curve.name else [])])
 
 
-def stems(view: Measured, check: Check) -> list[Stem]:
+def stems(view: Measured, check: StatedCheck) -> list[Stem]:
     """The stems of a check that were run."""
     points: dict[tuple[Value, ...], Point] = {}
     for point in view.points():
@@ -46,14 +46,14 @@ def stems(view: Measured, check: Check) -> list[Stem]:
     return [stem for stem in found if _was_run(view, check, stem)]
 
 
-def _curves(view: Measured, check: Check) -> list[Curve]:
+def _curves(view: Measured, check: StatedCheck) -> list[Curve]:
     """The curves that a check is about."""
     measure = next((m for m in view.claim.measures if m.metric == check.metric), None)
     named = check.curves or (measure.curves if measure else ())
     return [c for c in view.claim.curves if c.name in (named or [c.name])]
 
 
-def _was_run(view: Measured, check: Check, stem: Stem) -> bool:
+def _was_run(view: Measured, check: StatedCheck, stem: Stem) -> bool:
     """Whether there are results of all runs that a number needs."""
     if check.knee is not None:
         return bool(_values(view, check, stem))
@@ -61,7 +61,7 @@ def _was_run(view: Measured, check: Check, stem: Stem) -> bool:
     return all(view.has(*place(view, check, stem, value)) for value in wanted)
 
 
-def place(view: Measured, check: Check, stem: Stem, value: Value) -> Place:
+def place(view: Measured, check: StatedCheck, stem: Stem, value: Value) -> Place:
     """The curve and point of a stem at one of the values that the check goes along; of a plain check, the
     stem."""
     if check.is_plain or (stem.curve is not None and check.along == CURVE):
@@ -72,13 +72,13 @@ def place(view: Measured, check: Check, stem: Stem, value: Value) -> Place:
     return stem.curve, {a.name: value if a.name == check.along else stem.point[a.name] for a in view.axes()}
 
 
-def _values(view: Measured, check: Check, stem: Stem) -> list[Value]:
+def _values(view: Measured, check: StatedCheck, stem: Stem) -> list[Value]:
     """The values of the axis that a check goes along at which a stem was run."""
     axis = next(a for a in view.axes() if a.name == check.along)
     return [v for v in axis.values if view.has(*place(view, check, stem, v))]
 
 
-def quantities(view: Measured, check: Check) -> list[Quantity]:
+def quantities(view: Measured, check: StatedCheck) -> list[Quantity]:
     """The numbers of a check that is no order: one for each stem that was run, or one over all of them. Of a
     check against ``expected.csv``, distances from the paper's numbers."""
     found = [q for stem in stems(view, check) for q in _quantity(view, check, stem)]
@@ -92,7 +92,7 @@ def quantities(view: Measured, check: Check) -> list[Quantity]:
     return [Quantity(every, Estimate(over), check.paper)]
 
 
-def _quantity(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
+def _quantity(view: Measured, check: StatedCheck, stem: Stem) -> Iterator[Quantity]:
     name = stem.name(view)
     if check.is_of_table:
         yield from _distance(view, check, stem)
@@ -105,7 +105,7 @@ def _quantity(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
         yield Quantity(name, view.estimate(*place(view, check, stem, ""), check.metric), check.paper)
 
 
-def _distance(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
+def _distance(view: Measured, check: StatedCheck, stem: Stem) -> Iterator[Quantity]:
     """The distance of our number from that of ``expected.csv``, if the file has one."""
     curve, point = place(view, check, stem, "")
     paper = view.expected("paper", curve, point, check.metric)
@@ -117,7 +117,7 @@ def _distance(view: Measured, check: Check, stem: Stem) -> Iterator[Quantity]:
         yield Quantity(stem.name(view), Estimate(apart))
 
 
-def _knee(view: Measured, check: Check, stem: Stem) -> float | None:
+def _knee(view: Measured, check: StatedCheck, stem: Stem) -> float | None:
     """The first value of the axis from which on the metric is large enough, ``None`` where there is none."""
     assert check.knee is not None
     found = None
@@ -129,7 +129,7 @@ def _knee(view: Measured, check: Check, stem: Stem) -> float | None:
     return found
 
 
-def compared(claim: Claim, check: Check, values: Iterable[Value]) -> list[str]:
+def compared(claim: Claim, check: StatedCheck, values: Iterable[Value]) -> list[str]:
     """Some of the curves or values of an axis that a check goes along, as a person names them."""
     if check.along == CURVE:
         return [str(v) for v in values]
@@ -137,6 +137,6 @@ def compared(claim: Claim, check: Check, values: Iterable[Value]) -> list[str]:
     return [axis.text(v) for v in values]
 
 
-def ordered(view: Measured, check: Check, stem: Stem) -> list[float | None]:
+def ordered(view: Measured, check: StatedCheck, stem: Stem) -> list[float | None]:
     """The metric at each value of an order."""
     return [view.estimate(*place(view, check, stem, v), check.metric).value for v in check.order]

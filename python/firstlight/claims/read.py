@@ -10,7 +10,7 @@ import pandas as pd
 
 from firstlight.claims.claim import Claim
 from firstlight.claims.form import Axis, Case, Curve, Least, Measure, Options, Plot, table
-from firstlight.claims.statement import CURVE, Check, statement
+from firstlight.claims.statement import CURVE, StatedCheck, statement
 from firstlight.core import Spec
 from firstlight.errors import PlanError
 from firstlight.folders import folder
@@ -152,7 +152,7 @@ def _places(claim: Claim) -> Iterator[Place]:
             yield from ((f"the curve {curve.name}", [], {name: v}) for v in values)
 
 
-def _places_of(check: Check) -> Iterator[Place]:
+def _places_of(check: StatedCheck) -> Iterator[Place]:
     """The names in a check: curves, values of axes, and the axis that the check goes along."""
     place, compared = f"the check of {check.metric}", (*check.ratio, *check.order)
     yield place, check.curves, {}

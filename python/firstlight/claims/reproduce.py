@@ -31,7 +31,7 @@ INDEX = "reproduction.json"
 VERDICT = "verdict.json"
 FILES = (INDEX, STORE, VERDICT, "figures", "report.html")
 """The files of a reproduction."""
-Plan = dict[tuple[str, RunKey], pool.Point]
+RunsOfClaims = dict[tuple[str, RunKey], pool.Point]
 """The runs of some claims, by the claim's name."""
 
 
@@ -69,7 +69,7 @@ class Reproduction:
         return [a for o, its in zip(self.outcomes, self.rows, strict=True) for a in agreements(o, its)]
 
 
-def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> Plan:
+def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> RunsOfClaims:
     """Every run of the claims, each checked whole by the core before any is run; the most expensive first."""
     points = {(c.name, key): c.point(key, mode) for c in claims for key in c.runs(mode, hosts)}
     pool.checked(list(points.values()))
@@ -77,7 +77,7 @@ def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulat
 
 
 def run(
-    claims: Sequence[Claim], mode: Mode, points: Plan, out: Path, means: pool.Means | None = None
+    claims: Sequence[Claim], mode: Mode, points: RunsOfClaims, out: Path, means: pool.Means | None = None
 ) -> Reproduction:
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
@@ -123,7 +123,7 @@ def _claim(out: Path) -> None:
     claim(out, FILES if real(out) == real(directory_of(None)) else ())
 
 
-def run_shard(points: Plan, out: Path, shard: Shard, means: pool.Means) -> None:
+def run_shard(points: RunsOfClaims, out: Path, shard: Shard, means: pool.Means) -> None:
     """Run the points of one shard that have no result yet."""
     _claim(out)
     same_build(out)

@@ -8,7 +8,7 @@ from firstlight.claims.claim import Platform
 from firstlight.claims.form import Curve, Measure
 from firstlight.claims.outcome import Estimate, Measured, Outcome, Point
 from firstlight.claims.quantity import compared, quantities
-from firstlight.claims.statement import Check
+from firstlight.claims.statement import StatedCheck
 from firstlight.numbers import minus, rounded
 from firstlight.runs.run import Hosts
 
@@ -118,7 +118,7 @@ def _row(view: Measured, measure: Measure, curve: Curve, point: Point) -> Row:
     )
 
 
-def _stated(view: Measured, check: Check, measure: Measure | None) -> Iterator[Row]:
+def _stated(view: Measured, check: StatedCheck, measure: Measure | None) -> Iterator[Row]:
     """A number of the text that is no measure at a point; none where these hosts have no runs of it."""
     claim, hosts = view.claim, view.platform.hosts
     whole = check.over == "each" or claim.is_whole(hosts)

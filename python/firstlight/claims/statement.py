@@ -13,7 +13,7 @@ CURVE = "curve"
 
 
 @dataclass(frozen=True)
-class Check:
+class StatedCheck:
     """One number or order that a statement asks for.
 
     The number is ``metric`` at every point of ``curves`` that ``at`` allows; with ``ratio`` or ``knee`` it
@@ -81,7 +81,7 @@ class Statement:
     """A sentence of a paper and its checks."""
 
     quote: str
-    checks: tuple[Check, ...]
+    checks: tuple[StatedCheck, ...]
     not_comparable: Mapping[str, str] = field(default_factory=dict)
     """Why it cannot be judged on a kind of hosts, by ``simulated`` and ``linux``."""
     cause: str = ""
@@ -99,15 +99,15 @@ def statement(given: Mapping[str, Any]) -> Statement:
     return found
 
 
-def check(given: Mapping[str, Any]) -> Check:
+def check(given: Mapping[str, Any]) -> StatedCheck:
     """Read one of ``checks``; raises ``ValueError`` for keys that do not go together."""
-    found = table(Check, given, "checks")
+    found = table(StatedCheck, given, "checks")
     for problem in _problems(found):
         raise ValueError(f"the check of {found.metric}: {problem}")
     return found
 
 
-def _problems(check: Check) -> Iterator[str]:
+def _problems(check: StatedCheck) -> Iterator[str]:
     """The problems of a check's keys, each in a sentence."""
     bounds = check.least is not None or check.most is not None
     near = check.within is not None or check.within_pct is not None

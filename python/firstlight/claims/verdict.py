@@ -8,7 +8,7 @@ from typing import Literal
 from firstlight.claims.claim import Claim, Platform
 from firstlight.claims.outcome import Measured, Outcome
 from firstlight.claims.quantity import compared, ordered, quantities, stems
-from firstlight.claims.statement import Check, Statement
+from firstlight.claims.statement import StatedCheck, Statement
 from firstlight.numbers import number
 from firstlight.runs.run import HOSTS, Hosts
 
@@ -21,7 +21,7 @@ the same over its statements."""
 class Finding:
     """The finding of a check at one place."""
 
-    check: Check
+    check: StatedCheck
     place: str
     measured: str
     passed: bool
@@ -96,7 +96,7 @@ def _judged(view: Measured, statement: Statement) -> Judged:
     return Judged(statement, tuple(f for check in statement.checks for f in findings(view, check)))
 
 
-def findings(view: Measured, check: Check) -> Iterator[Finding]:
+def findings(view: Measured, check: StatedCheck) -> Iterator[Finding]:
     """The findings of a check, one for each place that was run."""
     if check.order:
         for stem in stems(view, check):
@@ -112,7 +112,7 @@ def findings(view: Measured, check: Check) -> Iterator[Finding]:
             yield Finding(check, quantity.place, measured, value is not None and _passes(check, value))
 
 
-def _passes(check: Check, value: float) -> bool:
+def _passes(check: StatedCheck, value: float) -> bool:
     """Whether a number is within the check's bounds."""
     if check.is_of_table:
         return value <= (check.within if check.within is not None else check.within_pct or 0.0)
@@ -125,7 +125,7 @@ def _passes(check: Check, value: float) -> bool:
     return (least is None or value >= least) and (most is None or value <= most)
 
 
-def asked(claim: Claim, check: Check) -> str:
+def asked(claim: Claim, check: StatedCheck) -> str:
     """The requirement of a check, in words."""
     measure = next((m for m in claim.measures if m.metric == check.metric), None)
     label, unit = (measure.label, measure.unit) if measure else (check.metric, "")
@@ -143,7 +143,7 @@ def asked(claim: Claim, check: Check) -> str:
     return f"{', '.join([label, *where, *over])}: {_bounds(check, unit)}"
 
 
-def _bounds(check: Check, unit: str) -> str:
+def _bounds(check: StatedCheck, unit: str) -> str:
     unit = f" {unit}" if unit else ""
     points = " points" if unit == " %" else unit
     near = f"{check.within_pct or 0:g} %" if check.within is None else f"{check.within:g}{points}"

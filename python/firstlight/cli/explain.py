@@ -11,7 +11,7 @@ from firstlight.cli.console import console
 from firstlight.cli.options import File
 from firstlight.errors import PlanError
 from firstlight.runs import result as results
-from firstlight.runs.account import Account, Event, Part, chosen, duration, picoseconds
+from firstlight.runs.account import Account, AccountPart, Event, chosen, duration, picoseconds
 from firstlight.runs.job_account import job_account, message_account
 from firstlight.runs.result import Result
 from firstlight.runs.without import FORMS, blamed, check, rerun, worth
@@ -102,12 +102,14 @@ def _compare(out: Console, result: Result, found: list[Account], cause: str) -> 
     table.add_column("completion time", no_wrap=True)
     for column in ("with", f"without {cause}", "difference", "in the account"):
         table.add_column(column, justify="right", no_wrap=True)
-    told = {f"flow {account.flow}": duration(blamed(account, cause)) for account in found}
+    blamed_times = {f"flow {account.flow}": duration(blamed(account, cause)) for account in found}
     for row in worth(result, again, [account.flow for account in found]):
         after, gain = ("-", "-")
         if not math.isnan(row.after):
             after, gain = duration(picoseconds(row.after)), duration(picoseconds(row.after - row.before))
-        table.add_row(row.what, duration(picoseconds(row.before)), after, gain, told.get(row.what, ""))
+        table.add_row(
+            row.what, duration(picoseconds(row.before)), after, gain, blamed_times.get(row.what, "")
+        )
     out.print(table)
 
 
@@ -134,7 +136,7 @@ def _kernel_counts(out: Console, result: Result, account: Account) -> None:
         )
 
 
-def _bars(out: Console, title: str, parts: list[Part]) -> None:
+def _bars(out: Console, title: str, parts: list[AccountPart]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column(title, no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)

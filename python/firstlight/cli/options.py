@@ -21,7 +21,7 @@ TIMELINES = (".pftrace", ".perfetto-trace")
 """Endings of timelines' names: such a file may be written anew."""
 
 
-class _File(click.Path):
+class _NamedPath(click.Path):
     """A path; a name without a letter, as of a shell's variable that is not set, is no directory."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -35,7 +35,7 @@ class _File(click.Path):
         return super().convert(value, param, ctx)
 
 
-File = _File(path_type=Path)
+File = _NamedPath(path_type=Path)
 set_option = click.option(
     "--set",
     "settings",

@@ -26,11 +26,11 @@ LONG = 10.0
 """Seconds from which a run is long: its estimate is printed once it is known."""
 QUIET_PERIOD = 5.0
 """Seconds between progress lines where standard error is not a terminal."""
-TELLING = 0.02
+SHOWN_FROM = 0.02
 """The share of the work after which the remaining time is shown."""
 
 
-def tell(line: str) -> None:
+def print_line(line: str) -> None:
     """Print a line on standard error; where that cannot be written, work goes on without it."""
     with contextlib.suppress(OSError):
         click.echo(line, err=True)
@@ -68,12 +68,12 @@ class Tracker:
         """A tracker of the points that have no result in ``store`` yet. Of a large sweep all points count: to
         look for every result takes long."""
         if len(points) > CHECKED:
-            tell(f"{len(points)} points; finished ones are passed over")
+            print_line(f"{len(points)} points; finished ones are passed over")
             return cls(title, float(len(points)), len(points))
         keys: set[str] = set()
         todo = list(missing(points, store, keys))
         before = len(keys) - len(todo)
-        tell(f"{len(points)} points, {before} of them finished before")
+        print_line(f"{len(points)} points, {before} of them finished before")
         return cls(title, sum(p.weight for p in todo), len(todo))
 
     def __enter__(self) -> "Tracker":
@@ -107,14 +107,14 @@ class Tracker:
         if self._bar.disable and (now := time.monotonic()) - self._spoke >= QUIET_PERIOD:
             self._spoke = now
             share = min(work / self.total, 1.0)
-            tell(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}")
+            print_line(f"{self.title}{counts}: {share:.0%} done{self._left(now, share)}")
 
     def _left(self, now: float, share: float) -> str:
         """How long the rest takes, once enough is done for an estimate: processes need time to start."""
         if self._first is None:
             self._first = now, share
         began, done = self._first
-        if share - done < TELLING or now - began < 1:
+        if share - done < SHOWN_FROM or now - began < 1:
             return ""
         return f", about {(now - began) * (1 - share) / (share - done):.0f} s left"
 

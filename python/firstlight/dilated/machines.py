@@ -76,7 +76,7 @@ class Member:
 
     name: str
     link: Link
-    part: parts.Part
+    part: parts.MachinePart
     files: dict[str, bytes] | None = None
 
     def look(self) -> None:
@@ -98,8 +98,8 @@ class Member:
 class Machines:
     """The machines of a run; none in most runs."""
 
-    plan: parts.Plan
-    here: parts.Part | None = None
+    plan: parts.HostsPlan
+    here: parts.MachinePart | None = None
     listen: str = ""
     members: list[Member] = field(default_factory=list)
 
@@ -170,7 +170,7 @@ class Machines:
 
 
 @contextlib.contextmanager
-def gathered(experiment: core.Experiment, plan: parts.Plan) -> Iterator[Machines]:
+def gathered(experiment: core.Experiment, plan: parts.HostsPlan) -> Iterator[Machines]:
     """The machines that the run waits for, when all have joined."""
     wanted = _wanted.get()
     if wanted is None:
@@ -193,7 +193,7 @@ def gathered(experiment: core.Experiment, plan: parts.Plan) -> Iterator[Machines
 class Gate:
     """Waits at an address for machines, and lets in those that are expected and have the token."""
 
-    def __init__(self, wanted: Wanted, expected: dict[str, parts.Part]) -> None:
+    def __init__(self, wanted: Wanted, expected: dict[str, parts.MachinePart]) -> None:
         self._wanted = wanted
         self._token = token_of(wanted.token)
         self._expected = expected

@@ -5,17 +5,17 @@ from typing import Any
 
 from firstlight.errors import RunError
 
-Plan = dict[str, Any]
+HostsPlan = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class MachinePart:
     """Hosts and programs of one machine, by their places in the whole plan."""
 
     hosts: list[int]
     programs: list[int]
 
-    def plan(self, whole: Plan) -> Plan:
+    def plan(self, whole: HostsPlan) -> HostsPlan:
         """The machine's own plan. The engine waits for all parts, so that each ends when it has no more to
         do, unless nothing at all is waited for."""
         place = {host: index for index, host in enumerate(self.hosts)}
@@ -39,7 +39,7 @@ class Part:
         }
 
 
-def divided(plan: Plan, wanted: dict[str, list[str]]) -> tuple[Part, dict[str, Part]]:
+def divided(plan: HostsPlan, wanted: dict[str, list[str]]) -> tuple[MachinePart, dict[str, MachinePart]]:
     """The part of this machine, and those of others by name. ``wanted`` has names of hosts or racks."""
     where: dict[int, str] = {}
     for machine, hosts in wanted.items():
@@ -65,10 +65,10 @@ def divided(plan: Plan, wanted: dict[str, list[str]]) -> tuple[Part, dict[str, P
                 )
     everybody = range(len(plan["hosts"]))
 
-    def part(machine: str | None) -> Part:
+    def part(machine: str | None) -> MachinePart:
         hosts = [host for host in everybody if where.get(host) == machine]
         programs = [i for i, program in enumerate(plan["programs"]) if program["on"] in hosts]
-        return Part(hosts, programs)
+        return MachinePart(hosts, programs)
 
     return part(None), {machine: part(machine) for machine in wanted}
 

@@ -44,8 +44,8 @@ def execute(
     patience: float = core.PATIENCE,
     logs: Path | None = None,
 ) -> core.Output:
-    """Run ``experiment`` on this machine's kernel, when no other such run goes on. As
-    :func:`firstlight.linux.guest.execute` otherwise."""
+    """Run ``experiment`` on this machine's kernel, when no other such run goes on. Parameters and result are
+    those of :func:`firstlight.linux.guest.execute`."""
     text = experiment.linux_plan()
     plan = json.loads(text)
     with (

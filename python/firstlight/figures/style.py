@@ -77,7 +77,7 @@ class Figure:
     inline: str
     """SVG without prolog or addresses, for a page; its ink is ``currentColor``."""
     panels: str = ""
-    """Its curves as JSON (:mod:`firstlight.figures.panels`); empty if it is only a drawing."""
+    """The curves as JSON (:mod:`firstlight.figures.panels`); empty if it is only a drawing."""
 
     def save(self, folder: Path) -> None:
         """Write ``name.svg`` and ``name.png``; raises :class:`ResultError` when they cannot be written."""
@@ -143,7 +143,7 @@ def _inline(svg: str, caption: str) -> str:
 
 
 def _short(svg: str) -> str:
-    """The same drawing in a third of the bytes: no groups without a look, a tenth of a point as the finest
+    """The drawing in a third of its bytes: no groups without a look, a tenth of a point as the finest
     step, paths in steps from point to point, looks named by a letter."""
     svg = re.sub(r'(<g) id="[^"]*"', r"\1", svg)
     svg = re.sub(r"font-family: [^;\"]*; ", "", svg)  # the page's style has it

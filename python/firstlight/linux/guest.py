@@ -348,9 +348,9 @@ def early_end(process: "subprocess.Popen[bytes]", run: RunDirectory, duration_ns
     code = process.returncode
     how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     lines = [line.strip() for line in run.console().splitlines() if line.strip()]
-    telling = [line for line in lines if re.match(r"(\[ *[\d.]+\] *)?firstlight: ", line)]
+    ours = [line for line in lines if re.match(r"(\[ *[\d.]+\] *)?firstlight: ", line)]
     panics = [line for line in lines if "Kernel panic" in line]
-    said = [re.sub(r"^\[ *[\d.]+\] *", "", line) for line in (panics or telling[-1:] or lines[-1:])[:1]]
+    said = [re.sub(r"^\[ *[\d.]+\] *", "", line) for line in (panics or ours[-1:] or lines[-1:])[:1]]
     at = run.virtual_ns()
     when = "before the hosts were set up"
     if at is not None:

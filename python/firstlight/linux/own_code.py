@@ -14,7 +14,7 @@ class Code:
     place: str
     """Place and name of its key, as messages begin with them."""
     name: str
-    """Its name in the experiment."""
+    """Name of the module or patch in the experiment."""
     path: Path
     sources: tuple[str, ...] = ()
     """The files from which a module is built, by their paths in its directory."""

@@ -70,6 +70,6 @@ def as_toml(measured: dict[str, Any]) -> str:
 
 def model() -> str:
     """The processor's name, on one line."""
-    told = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    found = re.search(r"^model name\s*:\s*(.+)$", told, re.MULTILINE)
+    text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
     return found[1].strip() if found else platform.machine()

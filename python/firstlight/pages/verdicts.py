@@ -7,7 +7,7 @@ from itertools import groupby
 
 from firstlight.claims.claim import Claim
 from firstlight.claims.scoreboard import Score
-from firstlight.claims.statement import Check
+from firstlight.claims.statement import StatedCheck
 from firstlight.claims.verdict import Finding, Judged, Judgement, asked
 from firstlight.pages.folding import folded
 from firstlight.pages.lines import Line
@@ -45,7 +45,7 @@ def _cause(judged: Judged | None) -> str:
     return judged.statement.cause if judged and judged.verdict in ("partly", "contradicted") else ""
 
 
-def _found(judged: Judged | None, check: Check) -> str:
+def _found(judged: Judged | None, check: StatedCheck) -> str:
     return summed([f for f in judged.findings if f.check is check]) if judged else ""
 
 

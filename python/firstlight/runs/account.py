@@ -63,7 +63,7 @@ ALL = 0.95
 
 
 @dataclass(frozen=True)
-class Part:
+class AccountPart:
     """Neighbouring parts of a flow's time that have one cause, at one place."""
 
     name: str
@@ -104,10 +104,13 @@ class Account:
         """The flow's ends, workload and size."""
         self.total_ps = int(rows["time_ps"].sum())
 
-    def parts(self, column: str = "cause") -> list[Part]:
+    def parts(self, column: str = "cause") -> list[AccountPart]:
         """Time by ``cause``, ``waiting_for``, ``where`` or ``who``, the most first."""
         sums = self.rows.groupby(column)["time_ps"].sum().sort_values(ascending=False, kind="stable")
-        return [Part(str(name), int(time), int(time) / max(self.total_ps, 1)) for name, time in sums.items()]
+        return [
+            AccountPart(str(name), int(time), int(time) / max(self.total_ps, 1))
+            for name, time in sums.items()
+        ]
 
     def sentence(self) -> str:
         """What took the time, in one sentence."""
@@ -119,11 +122,11 @@ class Account:
         ]
         waited = self._waited()
         cause, loss = self._first_loss()
-        told = [i for i, part in enumerate(named) if part.name == cause]
-        if loss and told == [len(named) - 1] and not waited:
+        reported = [i for i, part in enumerate(named) if part.name == cause]
+        if loss and reported == [len(named) - 1] and not waited:
             phrases[-1] += f": {loss}"
-        elif loss and told:
-            phrases[told[0]] += f" ({loss})"
+        elif loss and reported:
+            phrases[reported[0]] += f" ({loss})"
         elif loss:
             waited += f"; {loss}"
         return f"{self.name} took {duration(self.total_ps)}, {', '.join(phrases)}{waited}."
@@ -158,7 +161,7 @@ class Account:
             first["detail"],
         )
 
-    def _phrase(self, part: Part) -> str:
+    def _phrase(self, part: AccountPart) -> str:
         own = self.rows[self.rows["cause"] == part.name]
 
         def most(column: str) -> tuple[str, float, int]:
@@ -185,13 +188,15 @@ class Account:
         """The cause of the longest event with a loss, and what happened to the packet; empty without one."""
         if self.events.empty:
             return "", ""
-        told = self.events[self.events["detail"] != ""].sort_values("time_ps", ascending=False, kind="stable")
-        if told.empty or int(told["time_ps"].iloc[0]) < NAMED * self.total_ps:
+        losses = self.events[self.events["detail"] != ""].sort_values(
+            "time_ps", ascending=False, kind="stable"
+        )
+        if losses.empty or int(losses["time_ps"].iloc[0]) < NAMED * self.total_ps:
             return "", ""
-        others = told["detail"].nunique() - 1
+        others = losses["detail"].nunique() - 1
         segments = "segment was" if others == 1 else "segments were"
         more = f"; {others} more {segments} sent again" if others else ""
-        return str(told["cause"].iloc[0]), f"{told['detail'].iloc[0]}{more}"
+        return str(losses["cause"].iloc[0]), f"{losses['detail'].iloc[0]}{more}"
 
 
 def accounts(result: Result) -> dict[int, Account]:

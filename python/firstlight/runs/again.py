@@ -46,7 +46,7 @@ def _file_of(result: Result) -> Path:
 
 
 def with_accounts(results: Sequence[Result]) -> list[Result]:
-    """The same runs with the account of each complete flow, from a second run where the first one recorded
+    """The results with the account of each complete flow, from a second run where the first one recorded
     none.
 
     Raises :class:`ResultError` where they cannot have one, or would take long."""

@@ -159,7 +159,7 @@ def points_of(spec: Spec, seeds: int | None = None) -> list[pool.Point]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class ComparisonPlan:
     """A comparison before it is run: its two points, both checked, and the directory of its results."""
 
     name: str
@@ -173,12 +173,12 @@ def plan(
     *,
     out: str | Path | None = None,
     seeds: int | None = None,
-) -> Plan:
+) -> ComparisonPlan:
     """The comparison of the experiment in ``path``; see :func:`compare`."""
     spec = Spec.read(path, overrides)
     points = points_of(spec, seeds)
     name = spec.check().name
-    return Plan(name, points, directory_of(out, FOLDER, name))
+    return ComparisonPlan(name, points, directory_of(out, FOLDER, name))
 
 
 def compare(
@@ -202,7 +202,7 @@ def compare(
     )
 
 
-def run_plan(plan: Plan, means: pool.Means) -> Comparison:
+def run_plan(plan: ComparisonPlan, means: pool.Means) -> Comparison:
     """Run the points of ``plan`` that have no result yet; see :func:`compare`."""
     claim(plan.path)
     return _stored(plan.name, pool.run_all(plan.points, plan.path / STORE, means), plan.path)

@@ -51,7 +51,7 @@ class Grid(Sequence[Point]):
     def __getitem__(self, at: slice) -> Sequence[Point]: ...
     def __getitem__(self, at: int | slice) -> Point | Sequence[Point]:
         if isinstance(at, slice):
-            return Part(self, range(self._count)[at])
+            return GridSlice(self, range(self._count)[at])
         return self._point(self._setting(range(self._count)[at]))
 
     def __iter__(self) -> Iterator[Point]:
@@ -83,7 +83,8 @@ class Grid(Sequence[Point]):
     def _is_plain(self, key: str, first: Setting, usual: Surroundings) -> bool:
         try:
             return all(
-                self._checked({**first, key: value}) == usual for value in telling(key, self._axes[key])
+                self._checked({**first, key: value}) == usual
+                for value in deciding_values(key, self._axes[key])
             )
         except SpecError:
             return False  # it may be right with other values of other axes, which is then found out
@@ -92,7 +93,7 @@ class Grid(Sequence[Point]):
         return Point(self._spec.with_overrides(setting), label(setting)).known
 
 
-class Part(Sequence[Point]):
+class GridSlice(Sequence[Point]):
     """Some points of a grid."""
 
     def __init__(self, grid: Grid, numbers: range) -> None:
@@ -108,11 +109,11 @@ class Part(Sequence[Point]):
     def __getitem__(self, at: slice) -> Sequence[Point]: ...
     def __getitem__(self, at: int | slice) -> Point | Sequence[Point]:
         if isinstance(at, slice):
-            return Part(self._grid, self._numbers[at])
+            return GridSlice(self._grid, self._numbers[at])
         return self._grid[self._numbers[at]]
 
 
-def telling(key: str, values: Sequence[Any]) -> Sequence[Any]:
+def deciding_values(key: str, values: Sequence[Any]) -> Sequence[Any]:
     """The values of an axis that are checked for all of them: the smallest and the largest of seeds."""
     if key == seeds.KEY and all(type(value) is int for value in values):
         return sorted({min(values), max(values)})

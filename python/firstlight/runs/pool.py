@@ -238,11 +238,11 @@ class _Worker:
         inbox.put((self, {"error": error}))
 
     def wants_more(self) -> bool:
-        """Whether it has fewer points that are not computed yet than it should have."""
+        """Whether the process has fewer points to compute than it should have."""
         return self._waiting < self._wanted
 
     def has_computed(self) -> None:
-        """It has computed a point, and stores it."""
+        """Count a point that the process has computed and is now storing."""
         now = time.monotonic()
         self._wanted = 2 if now - self._changed < SHORT else 1
         self._changed = now
@@ -270,7 +270,7 @@ class _Worker:
             self.process.stdin.flush()
 
     def leave(self) -> None:
-        """Close its input, at whose end the process exits."""
+        """Close the process's input, at whose end it exits."""
         self.points.clear()
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.close()

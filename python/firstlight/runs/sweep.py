@@ -152,7 +152,7 @@ def check_axes(axes: Mapping[str, Any], place: str) -> dict[str, list[Any]]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SweepPlan:
     """A sweep before it is run: its points, all of them checked, and the directory of its results."""
 
     name: str
@@ -173,7 +173,7 @@ def plan(
     *,
     out: str | Path | None = None,
     seeds: int | None = None,
-) -> Plan:
+) -> SweepPlan:
     """The sweep of the experiment in ``path``; see :func:`sweep`."""
     spec = Spec.read(path, overrides, sweep=True)
     table = axes_of(spec) if axes is None else check_axes(axes, "axes")
@@ -183,7 +183,7 @@ def plan(
         table[seed.KEY] = seed.seeds_of(spec, seeds)
     name = spec.check().name  # with the table, whose wrong values have their places in the file
     spec = without_axes(spec)
-    return Plan(name, table, Grid(spec, table), directory_of(out, name))
+    return SweepPlan(name, table, Grid(spec, table), directory_of(out, name))
 
 
 def sweep(
@@ -215,7 +215,7 @@ def sweep(
     return run_plan(plan(path, overrides, axes, out=out, seeds=seeds), means)
 
 
-def run_plan(plan: Plan, means: pool.Means) -> Sweep:
+def run_plan(plan: SweepPlan, means: pool.Means) -> Sweep:
     """Run the points of ``plan`` that have no result yet; see :func:`sweep`."""
     claim(plan.path)
     known: dict[str, Mapping[str, Any]] = {}
@@ -245,7 +245,7 @@ def run_plan(plan: Plan, means: pool.Means) -> Sweep:
     return answer
 
 
-def run_shard(plan: Plan, shard: Shard, means: pool.Means) -> None:
+def run_shard(plan: SweepPlan, shard: Shard, means: pool.Means) -> None:
     """Run the points of one shard that have no result yet. The index is written when all are collected."""
     claim(plan.path)
     same_build(plan.path)

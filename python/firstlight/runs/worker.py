@@ -87,7 +87,7 @@ class Storing:
             group = [self._written.get()]
             while not self._written.empty():
                 group.append(self._written.get())
-            with told(self._report, group[0][0]):
+            with errors_reported(self._report, group[0][0]):
                 commit_all([written for *_, written in group], self._each)
                 self._report.send(done=[(number, row) for number, row, _ in group])
             for _ in group:
@@ -95,7 +95,9 @@ class Storing:
 
 
 @contextlib.contextmanager
-def told(report: Reporter, number: int, before: Callable[[], None] = lambda: None) -> Iterator[None]:
+def errors_reported(
+    report: Reporter, number: int, before: Callable[[], None] = lambda: None
+) -> Iterator[None]:
     """Report an error to the parent instead of raising it; ``before`` is done first, since the parent then
     ends this process."""
     try:
@@ -111,7 +113,7 @@ def told(report: Reporter, number: int, before: Callable[[], None] = lambda: Non
 def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
     """Run a point, unless another process has stored its result meanwhile."""
     number, target = task["number"], Path(task["target"])
-    with told(report, number, storing.wait):
+    with errors_reported(report, number, storing.wait):
         if is_sound(target):
             report.send(computed=True, number=number)
             report.send(done=[(number, None)])

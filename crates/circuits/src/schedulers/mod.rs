@@ -39,7 +39,7 @@ pub struct Frame {
 /// Why there is no schedule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScheduleError {
-    /// Not even one day fits.
+    /// The week has no room for one night and day.
     #[error("a week of {week} has no room for a night of {night} and a day of {least_day}: make the week longer")]
     NoRoom {
         /// Length of the week.

@@ -107,9 +107,9 @@ pub fn measurement_chain(config: &MeasurementChain, packets: u64, seed: u64) -> 
             (number % 2 == 1).then(|| Answered { last: data, number, one_way: data.one_way() })
         };
         let Some(Answered { last, number, one_way }) = answered else { continue };
-        let exchange = path.answer(last.heard);
+        let exchange = path.answer(last.delivered);
         while (known as u64 + 1) * burst <= number + 1 {
-            acked[known % window] = exchange.heard;
+            acked[known % window] = exchange.delivered;
             known += 1;
         }
         if counts(number) {
@@ -143,7 +143,7 @@ impl Batch {
     /// The batch, if `next` does not belong to it: TCP gets `next` at another time, or the batch holds `most` packets.
     fn over(&mut self, next: &Crossing, most: u64) -> Option<Answered> {
         let (last, number) = self.last?;
-        if next.heard == last.heard && self.packets < most {
+        if next.delivered == last.delivered && self.packets < most {
             return None;
         }
         let one_way = self.sum / self.packets as i64;

@@ -25,11 +25,11 @@ pub(super) struct Crossing {
     pub(super) sent: u32,
     pub(super) received: u32,
     /// When the receiver's TCP gets it.
-    pub(super) heard: Time,
+    pub(super) delivered: Time,
 }
 
 impl Crossing {
-    /// Its one-way delay by the stamps, in nanoseconds.
+    /// The packet's one-way delay by the stamps, in nanoseconds.
     pub(super) fn one_way(&self) -> i64 {
         apart(self.received, self.sent)
     }
@@ -40,7 +40,7 @@ impl Crossing {
 pub(super) struct Exchange {
     pub(super) ack: Crossing,
     /// When the sender's TCP gets it.
-    pub(super) heard: Time,
+    pub(super) delivered: Time,
 }
 
 /// Both hosts and the link.
@@ -85,16 +85,17 @@ impl ChainHost {
 
     /// Receives a packet whose last bit arrives. Returns its stamp and when TCP has it.
     fn receive(&mut self, arrives: Time, size: u16) -> (u32, Time) {
-        let heard = self.stack.receive(arrives);
-        let stamp = if self.kernel { self.stamper.clock().read(heard) } else { self.stamper.on_receive(arrives, size) };
-        (stamp, heard)
+        let delivered = self.stack.receive(arrives);
+        let stamp =
+            if self.kernel { self.stamper.clock().read(delivered) } else { self.stamper.on_receive(arrives, size) };
+        (stamp, delivered)
     }
 }
 
 fn cross(from: &mut ChainHost, to: &mut ChainHost, at: Time, size: u16, delay: Span) -> Crossing {
     let (sent, left) = from.send(at, size);
-    let (received, heard) = to.receive(left + delay, size);
-    Crossing { sent, received, heard }
+    let (received, delivered) = to.receive(left + delay, size);
+    Crossing { sent, received, delivered }
 }
 
 impl ChainPath {
@@ -119,7 +120,7 @@ impl ChainPath {
     /// The receiver's TCP hands over an ACK.
     pub(super) fn answer(&mut self, at: Time) -> Exchange {
         let ack = cross(&mut self.receiver, &mut self.sender, at, self.ack, self.delay);
-        Exchange { ack, heard: ack.heard }
+        Exchange { ack, delivered: ack.delivered }
     }
 
     /// How long packets of the second flow have waited since the last call, in nanoseconds.

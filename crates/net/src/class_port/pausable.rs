@@ -21,7 +21,7 @@ impl PausablePort {
         self.resume(now)
     }
 
-    /// From now on the far end is to pause just these classes. As [`PausablePort::pause`].
+    /// From now on the far end is to pause just these classes. Returns what [`PausablePort::pause`] does.
     pub fn request_pause(&mut self, classes: u8, now: Time) -> Option<Time> {
         self.control.request_pause(classes);
         self.resume(now)

@@ -20,7 +20,7 @@ pub struct Stamper {
     clock: Clock,
     link: Serializer,
     stack: Stack,
-    /// For each direction, so that what is received changes nothing of what is sent.
+    /// Randomness of sending; each direction has its own, so that no received packet changes what is sent.
     send_rng: Xoshiro256PlusPlus,
     receive_rng: Xoshiro256PlusPlus,
     send_loop: SendLoop,

@@ -83,7 +83,7 @@ pub struct Wire {
 pub struct Cable {
     /// From the link's first end to its second; in a tree: upward.
     pub there: Wire,
-    /// From its second end to its first; in a tree: downward.
+    /// From the link's second end to its first; in a tree: downward.
     pub back: Wire,
 }
 
@@ -140,7 +140,7 @@ pub struct Nic {
 pub struct FurtherLink {
     /// The host.
     pub of: HostId,
-    /// Its number among the host's links, from 1 on: the first link, number 0, is the host itself.
+    /// The link's number among the host's links, from 1 on: the first link, number 0, is the host itself.
     pub number: u8,
 }
 

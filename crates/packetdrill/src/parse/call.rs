@@ -1,11 +1,11 @@
 //! Calls of the system in the text of a script.
 
 use crate::ScriptProblem;
-use crate::reader::Reader;
+use crate::reader::ScriptReader;
 use crate::script::{Call, ScriptValue};
 
 /// `...end name(arguments) = result ERRNO (note)`.
-pub(super) fn call(reader: &mut Reader) -> Result<Call, ScriptProblem> {
+pub(super) fn call(reader: &mut ScriptReader) -> Result<Call, ScriptProblem> {
     let end = if reader.take("...") { Some(reader.seconds()?) } else { None };
     let name = reader.word().to_owned();
     if name.is_empty() {
@@ -23,7 +23,7 @@ pub(super) fn call(reader: &mut Reader) -> Result<Call, ScriptProblem> {
 }
 
 /// Values up to `end`.
-fn values(reader: &mut Reader, end: &str) -> Result<Vec<ScriptValue>, ScriptProblem> {
+fn values(reader: &mut ScriptReader, end: &str) -> Result<Vec<ScriptValue>, ScriptProblem> {
     let mut values = vec![];
     while !reader.take(end) {
         values.push(value(reader)?);
@@ -34,7 +34,7 @@ fn values(reader: &mut Reader, end: &str) -> Result<Vec<ScriptValue>, ScriptProb
     Ok(values)
 }
 
-fn value(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
+fn value(reader: &mut ScriptReader) -> Result<ScriptValue, ScriptProblem> {
     if reader.take("...") {
         return Ok(ScriptValue::Any);
     }
@@ -54,7 +54,7 @@ fn value(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
 }
 
 /// Names joined by `|`; what a function such as `htons` is given does not matter.
-fn names(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
+fn names(reader: &mut ScriptReader) -> Result<ScriptValue, ScriptProblem> {
     let mut names = String::new();
     loop {
         let name = reader.word();
@@ -73,7 +73,7 @@ fn names(reader: &mut Reader) -> Result<ScriptValue, ScriptProblem> {
 }
 
 /// Fields up to the closing brace.
-fn record(reader: &mut Reader) -> Result<Vec<(String, ScriptValue)>, ScriptProblem> {
+fn record(reader: &mut ScriptReader) -> Result<Vec<(String, ScriptValue)>, ScriptProblem> {
     let mut fields = vec![];
     while !reader.take("}") {
         let first = value(reader)?;

@@ -1,12 +1,12 @@
 //! Packets in the text of a script.
 
 use crate::ScriptProblem;
-use crate::reader::Reader;
+use crate::reader::ScriptReader;
 use crate::script::{PacketSpec, TcpOption};
 use firstlight_net::Ecn;
 
 /// A packet, behind its direction.
-pub(super) fn packet(reader: &mut Reader) -> Result<PacketSpec, ScriptProblem> {
+pub(super) fn packet(reader: &mut ScriptReader) -> Result<PacketSpec, ScriptProblem> {
     let ecn = if reader.take("[") { Some(ecn(reader)?) } else { None };
     if reader.sees_number() || reader.sees("icmp") || reader.sees("udp") {
         return Err(ScriptProblem::unsupported(reader.line(), "packets that name ports, and those of ICMP and UDP"));
@@ -27,7 +27,7 @@ pub(super) fn packet(reader: &mut Reader) -> Result<PacketSpec, ScriptProblem> {
     Ok(PacketSpec { ecn, flags, seq, len, ack, window, options })
 }
 
-fn ecn(reader: &mut Reader) -> Result<Ecn, ScriptProblem> {
+fn ecn(reader: &mut ScriptReader) -> Result<Ecn, ScriptProblem> {
     let found = match reader.word() {
         "noecn" => Ecn::NotEct,
         "ect0" => Ecn::Ect0,
@@ -39,7 +39,7 @@ fn ecn(reader: &mut Reader) -> Result<Ecn, ScriptProblem> {
     Ok(found)
 }
 
-fn flags(reader: &mut Reader) -> Result<String, ScriptProblem> {
+fn flags(reader: &mut ScriptReader) -> Result<String, ScriptProblem> {
     reader.skip();
     let flags = reader.run(|c| "FSRP.UEW-".contains(c));
     if flags.is_empty() || !reader.rest().starts_with([' ', '\t']) {
@@ -48,7 +48,7 @@ fn flags(reader: &mut Reader) -> Result<String, ScriptProblem> {
     Ok(flags.replace('-', ""))
 }
 
-fn options(reader: &mut Reader) -> Result<Option<Vec<TcpOption>>, ScriptProblem> {
+fn options(reader: &mut ScriptReader) -> Result<Option<Vec<TcpOption>>, ScriptProblem> {
     if reader.take("...") {
         reader.expect(">")?;
         return Ok(None);
@@ -63,7 +63,7 @@ fn options(reader: &mut Reader) -> Result<Option<Vec<TcpOption>>, ScriptProblem>
     }
 }
 
-fn option(reader: &mut Reader) -> Result<TcpOption, ScriptProblem> {
+fn option(reader: &mut ScriptReader) -> Result<TcpOption, ScriptProblem> {
     Ok(match reader.word() {
         "nop" => TcpOption::Nop,
         "eol" => TcpOption::End,
@@ -84,7 +84,7 @@ fn option(reader: &mut Reader) -> Result<TcpOption, ScriptProblem> {
     })
 }
 
-fn blocks(reader: &mut Reader) -> Result<Vec<(u32, u32)>, ScriptProblem> {
+fn blocks(reader: &mut ScriptReader) -> Result<Vec<(u32, u32)>, ScriptProblem> {
     let mut blocks = vec![];
     while reader.sees_number() {
         let start = reader.unsigned()?;

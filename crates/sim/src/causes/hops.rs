@@ -16,7 +16,7 @@ const HOPS_PER_CACHE_LINE: usize = 64 / size_of::<Hop>();
 pub struct HopLog {
     hops: Vec<Hop>,
     blocks: Vec<Block>,
-    /// By kind and number.
+    /// Hops of each place, by the place's kind and number.
     places: [Vec<PlaceHops>; PlaceKind::COUNT],
 }
 
@@ -25,7 +25,7 @@ pub struct HopLog {
 struct Block {
     /// The place: [`super::Place::code`].
     place: u32,
-    /// Its number among the blocks of the place.
+    /// The block's number among those of the place.
     order: u32,
 }
 

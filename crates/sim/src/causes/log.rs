@@ -1,4 +1,4 @@
-//! The records of a run, and what connections and packets stand at while it goes on.
+//! The records of a run, and the state of connections and packets while the run goes on.
 
 use super::observed::{ObservedEnd, Release};
 use super::{
@@ -12,7 +12,7 @@ use firstlight_transport::{Alarms, CongestionState, Standing, Wait};
 use firstlight_units::Time;
 use std::mem::take;
 
-/// How an endpoint stands.
+/// The state of an endpoint.
 #[derive(Clone, Copy, Debug)]
 struct EndpointState {
     wait: Wait,
@@ -22,7 +22,7 @@ struct EndpointState {
     cwnd: u32,
     departure: RecordId,
     arrival: RecordId,
-    /// Since when it waits for room: a departure of nothing.
+    /// Since when the endpoint waits for room: a departure of nothing.
     blocked: RecordId,
 }
 
@@ -391,7 +391,7 @@ impl CauseLog {
     }
 }
 
-/// A departure of nothing from an endpoint that stands so.
+/// A departure of nothing from an endpoint in this state.
 fn of_state(state: EndpointState, sent: DepartureKind, at: Time) -> Departure {
     let EndpointState { wait, window, repairs, .. } = state;
     Departure {

@@ -35,7 +35,7 @@ pub struct RecordId(u32);
 /// What a reference refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Record {
-    /// Nothing: the beginning.
+    /// A reference to nothing: the beginning.
     None,
     /// The hop of this number.
     Hop(usize),
@@ -71,7 +71,7 @@ impl RecordId {
 /// A packet has come to the end of a link, or of what holds packets back before one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// When.
+    /// When the packet came to the end.
     pub at: Time,
     /// The packet's hop before, or its departure.
     pub before: RecordId,
@@ -96,7 +96,7 @@ pub enum Trigger {
     Processor,
     /// A notice of a circuit.
     Notice,
-    /// It is no packet of a simulated host's connection.
+    /// The packet is of no simulated host's connection.
     Other,
 }
 
@@ -138,7 +138,7 @@ pub enum WindowEvent {
 /// A packet has left its host's stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// When.
+    /// When the packet left.
     pub at: Time,
     /// What released it: the last hop of a packet that arrived; a departure of the same connection that a timer or a
     /// write came after; the departure of nothing since when it waited for room; or nothing.
@@ -172,11 +172,11 @@ pub struct Departure {
 /// A packet was lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loss {
-    /// When.
+    /// When the packet was lost.
     pub at: Time,
     /// The packet's last hop, or its departure.
     pub before: RecordId,
-    /// Where.
+    /// Where the packet was lost.
     pub place: LossPlace,
 }
 
@@ -196,7 +196,7 @@ pub enum LossPlace {
 /// The receiver of a flow has all bytes of the flow, or of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// When.
+    /// When the last bytes arrived.
     pub at: Time,
     /// The flow.
     pub flow: u32,
@@ -209,7 +209,7 @@ pub struct Completion {
 /// A change of a pair of racks by the schedule.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PathChange {
-    /// When.
+    /// When the change happened.
     pub at: Time,
     /// Source rack.
     pub src: u16,

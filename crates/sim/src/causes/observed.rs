@@ -9,7 +9,7 @@
 //! - an earlier packet left the interface, or the interface had room again: the stack had held the packet back;
 //! - nothing: then a timer of the host released it. Which one follows from what was sent, and when:
 //!   - an ACK of new data is a delayed one; where a program reads at a rate, one that leaves sooner than a delayed one
-//!     tells that the program has read, as one does that says nothing new;
+//!     shows that the program has read, as does one that acknowledges nothing new;
 //!   - a segment without data from below the window probes a closed window;
 //!   - bytes that were sent before, sooner than the shortest timeout after an ACK with SACK: RACK's reordering window;
 //!     the last bytes, for the first time: a tail loss probe (RFC 8985, section 7.2); else a retransmission timeout;
@@ -41,9 +41,9 @@ pub(super) fn is_moment(at: Time, now: Time) -> bool {
     at <= now && now.saturating_since(at) <= MOMENT
 }
 
-/// What an end knows at some moment.
+/// What ACKs and the program have reported to one end of a connection by some moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Knowledge {
+struct ReportedState {
     /// End of the receive window, by its sequence number.
     edge: u32,
     /// The highest sequence number that SACK has reported.
@@ -55,9 +55,9 @@ struct Knowledge {
 /// What has been seen of one end of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ObservedEnd {
-    now: Knowledge,
-    /// The same before the last moment at which it changed.
-    before: Knowledge,
+    now: ReportedState,
+    /// What was reported before the last moment at which `now` changed.
+    before: ReportedState,
     changed: Time,
     arrived: Option<Time>,
     sent: Option<Time>,
@@ -105,8 +105,8 @@ pub(super) struct Release {
 }
 
 impl ObservedEnd {
-    /// Something becomes known at this moment.
-    fn learn(&mut self, at: Time) -> &mut Knowledge {
+    /// Something is reported at this moment.
+    fn update(&mut self, at: Time) -> &mut ReportedState {
         if self.changed != at {
             (self.before, self.changed) = (self.now, at);
         }
@@ -141,23 +141,24 @@ impl ObservedEnd {
             self.repairing = self.repairing.filter(|end| is_before(ack, *end));
         }
         let una = self.una;
-        let knowledge = self.learn(at);
+        let reported = self.update(at);
         let edge = ack.wrapping_add(u32::from(segment.window()) << scale);
-        if first || is_before(knowledge.edge, edge) {
-            knowledge.edge = edge;
+        if first || is_before(reported.edge, edge) {
+            reported.edge = edge;
         }
-        if first || is_before(knowledge.sacked, una) {
-            knowledge.sacked = una;
+        if first || is_before(reported.sacked, una) {
+            reported.sacked = una;
         }
         for block in segment.sack_blocks() {
-            if is_before(knowledge.sacked, block.end) {
-                knowledge.sacked = block.end;
+            if is_before(reported.sacked, block.end) {
+                reported.sacked = block.end;
             }
         }
     }
 
-    /// The program writes so many bytes, the next of which has this sequence number; or fewer than it has said. The
-    /// moment is not told: it is that of the next packet, unless the connection holds the bytes back.
+    /// The program writes so many bytes, the first of which has this sequence number; a negative number takes bytes of
+    /// an earlier write back. The moment is not reported: it is that of the next packet, unless the connection holds
+    /// the bytes back.
     pub(super) fn on_write(&mut self, seq: u32, bytes: i64) {
         if bytes > 0 {
             self.writes = true;
@@ -298,7 +299,7 @@ impl ObservedEnd {
 
     /// What data had waited for.
     fn waited(&self, end: u32, trigger: Trigger, alarms: Alarms) -> Wait {
-        let Knowledge { edge, written, .. } = self.before;
+        let ReportedState { edge, written, .. } = self.before;
         if alarms.has(Alarms::PACER) {
             Wait::Pacer
         } else if trigger == Trigger::Program {
@@ -363,7 +364,7 @@ mod tests {
             bench
         }
 
-        /// With so many segments sent at once.
+        /// A sender that has sent `segments` segments at once.
         fn with_data(segments: u32) -> Self {
             let mut bench = Bench::new();
             (0..segments).for_each(|n| assert_eq!(bench.data(n, 4000).trigger, Trigger::Arrival));

@@ -49,17 +49,17 @@ impl PlaceKind {
 pub struct Place {
     /// What kind of place it is.
     pub kind: PlaceKind,
-    /// Its number among those of its kind.
+    /// The place's number among those of its kind.
     pub index: usize,
-    /// Its name, as in table `ports`.
+    /// The place's name, as in table `ports`.
     pub name: String,
-    /// Its link's serialization; `None` where packets are only held back.
+    /// Serialization onto the place's link; `None` where packets are only held back.
     pub serializer: Option<Serializer>,
     /// The stack that a packet passes before it waits.
     pub stack_before: Span,
     /// Propagation to the end of the link.
     pub propagation: Span,
-    /// The stack that a packet passes after this.
+    /// The stack that a packet passes after the link.
     pub stack_after: Span,
 }
 

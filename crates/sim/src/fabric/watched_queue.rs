@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 pub(super) struct WatchedQueue {
     name: String,
     pub(super) port: usize,
-    /// Of the link; a VOQ has no link of its own.
+    /// The link's rate; `None` for a VOQ, which has no link of its own.
     rate: Option<Rate>,
     framing: Framing,
     since: Time,

@@ -91,9 +91,9 @@ struct Epoch {
 struct CoarsePace {
     /// Packets to be acknowledged for each packet that the window grows.
     per: u32,
-    /// For this window,
+    /// The window, in packets, for which this pace was found.
     cwnd: u32,
-    /// in the tick that starts here.
+    /// Start of the host's tick in which this pace was found.
     tick: Time,
 }
 
@@ -109,9 +109,9 @@ pub struct Cubic {
     /// Exact evaluation: fractions of a packet that the window has still to grow.
     fraction: f64,
     pace: CoarsePace,
-    /// Coarse evaluation: the tick of the host's clock,
+    /// Coarse evaluation: the tick of the host's clock.
     tick: Span,
-    /// and how long the pace found for a window is kept while the window stands still.
+    /// Coarse evaluation: how long the pace of a window is kept while the window does not change.
     keep: Span,
     hystart: HyStart,
     /// HyStart has ended a slow start, and does not watch another one before a timeout.

@@ -29,7 +29,7 @@ const DELAY_MAX: Span = Span::from_ms(16);
 pub(super) struct HyStart {
     /// `None` after a timeout, until the next ACK.
     round_end: Option<u64>,
-    /// In microseconds.
+    /// When the round began, in microseconds.
     round_start: u64,
     last_ack: Time,
     round_rtt: Span,

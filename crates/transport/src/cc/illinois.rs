@@ -45,9 +45,9 @@ impl ControllerConfig for IllinoisConfig {
 /// The state of Illinois.
 #[derive(Clone, Debug)]
 pub struct Illinois {
-    /// In 128ths.
+    /// The increase alpha, in 128ths of a packet.
     alpha: u64,
-    /// In 64ths.
+    /// The decrease beta, in 64ths of the window.
     beta: u64,
     /// The connection's smallest and largest round-trip time in microseconds.
     min_rtt: u64,

@@ -3,7 +3,7 @@
 use super::{Ack, Delivery};
 use firstlight_units::{Span, Time};
 
-/// Round trips, told apart by stream offsets: one ends when all is acknowledged that was in flight at its start.
+/// Round trips, separated by stream offsets: one ends when all is acknowledged that was in flight at its start.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Round {
     end: u64,
@@ -126,7 +126,7 @@ impl RoundRtt {
     }
 }
 
-/// Round trips, told apart by what was delivered: one ends when a packet is delivered that was sent after its start.
+/// Round trips, separated by deliveries: one ends when a packet is delivered that was sent after its start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DeliveredRound {
     end: u64,

@@ -77,7 +77,7 @@ impl Driver {
         }
     }
 
-    /// Tells the delivery rate: a full window has been in flight for a round trip.
+    /// Reports the delivery rate: a full window has been in flight for a round trip.
     fn deliver(&mut self, ack: &Ack) -> bool {
         let (total, flight) = (self.una, self.window.cwnd);
         let delivery = Delivery {
@@ -128,7 +128,7 @@ fn one_way() -> impl Strategy<Value = i32> {
     prop_oneof![4 => (0i32..2_000_000).prop_map(|ns| (i32::MAX - 500_000).wrapping_add(ns)), 1 => any::<i32>()]
 }
 
-/// The least window that an ACK may leave, for controllers that shrink it by what it tells.
+/// The least window that an ACK may leave, for controllers that shrink it by what the ACK reports.
 fn least_after(config: &CcConfig, window: &Window) -> u32 {
     let Window { cwnd, floor, .. } = *window;
     match config.name() {
@@ -263,7 +263,7 @@ mod tests {
             }
         }
 
-        /// The same operations give the same windows.
+        /// Operations that are repeated give equal windows.
         #[test]
         fn repeats(ops in prop::collection::vec(op(), 1..100)) {
             for name in CcConfig::NAMES {
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// The same for the variants whose windows losses govern, from 300 packets on a path of 20 ms without a queue, in
+    /// Peaks of the variants whose windows losses govern, from 300 packets on a path of 20 ms without a queue, in
     /// fives. Beside each golden row the range that its equation explains, with W for the peak:
     /// - Reno's rule, W = W/2 + 20, is that of H-TCP within a second of a loss and of LP: 40. Hybla at 20 ms rounds
     ///   what an ACK adds down to whole 128ths of a packet, by a tenth at most with 36 packets;

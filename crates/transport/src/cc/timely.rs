@@ -23,9 +23,9 @@
 use super::{Ack, CongestionControl, ControllerConfig, Window};
 use firstlight_units::{Bytes, Rate, Span};
 
-/// Completions with a gradient that is not positive, before the rate grows fast,
+/// Completions in a row without a positive gradient after which the rate grows fast.
 const PATIENCE: u32 = 5;
-/// and by how many steps then.
+/// Steps of delta by which the rate grows while it grows fast.
 const FAST: f64 = 5.0;
 
 /// The largest rate where no link is known.

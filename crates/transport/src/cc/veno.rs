@@ -19,7 +19,7 @@ use super::round::RoundRtt;
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
 use firstlight_units::{Span, Time};
 
-/// With fewer packets in queues the path is not congested.
+/// Packets in queues from which on a path counts as congested.
 const BETA: f64 = 3.0;
 /// Samples of the connection from which on N is known.
 const ENOUGH: u32 = 3;

@@ -127,7 +127,7 @@ impl AckPolicy {
     }
 
     /// A segment of `len` bytes arrived; returns whether it is larger than those before. A small one, or a full one
-    /// with PSH, seems to be the end of a write. Two small ones of one size in a row tell that the peer has small
+    /// with PSH, seems to be the end of a write. Two small ones of one size in a row show that the peer has small
     /// segments.
     #[inline]
     pub(crate) fn measure(&mut self, len: u32, pushed: bool) -> bool {
@@ -147,7 +147,7 @@ impl AckPolicy {
         false
     }
 
-    /// Data arrived in order. The window tells how many quick acknowledgements are worth it.
+    /// Data arrived in order. The window decides how many quick acknowledgements follow.
     #[inline]
     pub(crate) fn on_data(&mut self, now: Time, window: u64, rtt: &RttEstimator, terms: &Terms) {
         self.scheduled = true;
@@ -192,7 +192,7 @@ impl AckPolicy {
         self.interval = Some(terms.delayed_ack);
     }
 
-    /// The window has grown: the sender is to know soon.
+    /// The window has grown: an acknowledgement reports it soon.
     pub(crate) fn on_growth(&mut self) {
         self.quick |= 1;
     }

@@ -1,4 +1,5 @@
-//! How connections begin and end, packet by packet: two connections and a wire that hands over what it is told to.
+//! How connections begin and end, packet by packet: two connections and a wire that delivers the packets that a
+//! test names.
 
 use super::*;
 use crate::cc::CcConfig;
@@ -147,7 +148,7 @@ fn unread_data_reset_the_connection_at_close() {
     pair.ends[1].close(pair.now);
     assert_eq!(flags(pair.collect(1)), ["R. 0"]);
     pair.deliver(1);
-    assert_eq!((pair.states(), pair.ends[0].failure()), ([State::Closed; 2], Some(Failure::Reset)));
+    assert_eq!((pair.states(), pair.ends[0].failure()), ([State::Closed; 2], Some(ConnectionFailure::Reset)));
 }
 
 /// RFC 5961, section 3.2: a reset that is not at the expected sequence number is answered, and ends nothing.
@@ -221,7 +222,7 @@ fn a_program_gives_up() {
     pair.ends[0].write(100, pair.now);
     pair.collect(0).clear();
     pair.wait(Span::from_secs(3));
-    assert_eq!((pair.ends[0].state(), pair.ends[0].failure()), (State::Closed, Some(Failure::TimedOut)));
+    assert_eq!((pair.ends[0].state(), pair.ends[0].failure()), (State::Closed, Some(ConnectionFailure::TimedOut)));
 }
 
 /// RFC 9293, section 3.8.6.1: a closed window is probed, less and less often, until it opens.

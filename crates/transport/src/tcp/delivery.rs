@@ -135,8 +135,8 @@ impl Sender {
         }
     }
 
-    /// Tells the controller what an ACK says of the delivery rate; true if the controller has set the window.
-    pub(crate) fn tell_delivery(&mut self, ack: &Ack, flight_before: u32, lost: u32) -> bool {
+    /// Reports to the controller the delivery rate by an ACK; true if the controller has set the window.
+    pub(crate) fn report_delivery(&mut self, ack: &Ack, flight_before: u32, lost: u32) -> bool {
         let Some(rate) = &mut self.delivery_rate else { return false };
         let delivery = Delivery {
             flight_before,
@@ -189,6 +189,6 @@ mod tests {
         assert_eq!(rate.end_ack(Span::from_ms(12)).interval, None, "11 ms are less than the smallest RTT");
         rate.on_popped(false, at(20));
         let nothing = rate.end_ack(Span::from_ms(10));
-        assert_eq!((nothing.total, nothing.interval), (2, None), "SACK has told of that packet before");
+        assert_eq!((nothing.total, nothing.interval), (2, None), "SACK has reported that packet before");
     }
 }

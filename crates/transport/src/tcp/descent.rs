@@ -3,8 +3,8 @@
 //!
 //! A Linux receiver keeps packets beyond a gap in such a tree. A packet that continues one of them and repeats the next
 //! joins the one if the search meets that first, and is dropped as a duplicate otherwise (measured: over three racks
-//! this tells each of the first ten such cases of Westwood+). The order of the nodes is their owner's; this is only the
-//! shape.
+//! this decides each of the first ten such cases of Westwood+). The order of the nodes is their owner's; this is
+//! only the shape.
 
 /// No node.
 const NONE: u32 = u32::MAX;

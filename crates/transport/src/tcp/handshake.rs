@@ -2,7 +2,7 @@
 //! (RFC 3168, section 6.1.1).
 
 use super::rtt;
-use super::state::{Failure, State};
+use super::state::{ConnectionFailure, State};
 use super::teardown::RESET_HEADER;
 use super::terms::{Announcement, LARGEST_SCALE};
 use super::timer::{Purpose, Timer, timestamp};
@@ -75,7 +75,7 @@ impl Connection {
             }
         } else if p.flags().has(TcpFlags::RST) {
             if acknowledged {
-                self.fail(Failure::Refused);
+                self.fail(ConnectionFailure::Refused);
             }
         } else if p.flags().has(TcpFlags::SYN) {
             let ecn = acknowledged && p.flags().has(TcpFlags::ECE);

@@ -7,7 +7,7 @@ use firstlight_units::{Span, Time};
 /// What a connection waits for while it has data, the strongest reason counting.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Limited {
-    /// There are no data.
+    /// The connection has no data to send.
     Idle,
     /// Data are under way.
     Busy,
@@ -30,7 +30,7 @@ impl Limits {
         Limits { current: Limited::Idle, since: Time::ZERO, spans: [Span::ZERO; 4] }
     }
 
-    /// From now on it is limited so.
+    /// From now on `limited` is what the connection waits for.
     #[inline]
     pub(crate) fn set(&mut self, limited: Limited, now: Time) {
         if self.current != limited {
@@ -76,11 +76,11 @@ pub struct Info {
     pub ssthresh: Option<u32>,
     /// Sent and not acknowledged cumulatively.
     pub unacked: u32,
-    /// Of these, known to have arrived out of order.
+    /// Segments in flight that are known to have arrived out of order.
     pub sacked: u32,
-    /// Of these, taken for lost.
+    /// Segments in flight that are taken for lost.
     pub lost: u32,
-    /// Of these, sent again and under way.
+    /// Segments in flight that were retransmitted and are under way.
     pub retransmitted: u32,
     /// The largest reordering that counts as such.
     pub reordering: u32,

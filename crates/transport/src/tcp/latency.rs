@@ -33,18 +33,18 @@ pub(crate) struct Sample {
     received: u32,
 }
 
-/// Of a data packet that has come: its t1 and t2.
+/// The timestamps t1 and t2 of a data packet that has arrived.
 pub(crate) fn sample(p: &Packet) -> Sample {
     let Stamps { sent, received, .. } = p.stamps();
     Sample { sent, received }
 }
 
-/// Has `p` tell its receiver of a packet's t1 and t2.
+/// Writes a packet's t1 and t2 into `p`, which echoes them to its receiver.
 pub(crate) fn echo(p: &mut Packet, sample: Sample) {
     p.set_stamps(Stamps { echo_sent: sample.sent, echo_received: sample.received, ..p.stamps() });
 }
 
-/// What an ACK that has come tells.
+/// The latency that an ACK reports, by its four timestamps.
 pub(crate) fn measured(p: &Packet) -> Option<Latency> {
     let Stamps { echo_sent: t1, echo_received: t2, sent: t3, received: t4 } = p.stamps();
     // Stamps are not exact: an ACK may seem to leave before its packet has come.
@@ -74,9 +74,9 @@ mod tests {
     fn four_timestamps_make_a_sample() {
         let (t1, ahead) = (u32::MAX - 9_999, 3_000_000_000);
         let t2 = t1.wrapping_add(20_000).wrapping_add(ahead);
-        let told = ack(t1, t2, t2.wrapping_add(5_000), t1.wrapping_add(35_000));
+        let measured = ack(t1, t2, t2.wrapping_add(5_000), t1.wrapping_add(35_000));
         let one_way = 20_000u32.wrapping_add(ahead) as i32;
-        assert_eq!(told, Some(Latency { one_way, rtt: Span::from_us(30) }));
+        assert_eq!(measured, Some(Latency { one_way, rtt: Span::from_us(30) }));
         assert_eq!(ack(t1, t2, t2.wrapping_add(1_000_001), t1.wrapping_add(1_035_000)), None, "kept too long");
         assert_eq!(ack(0, 0, 5, 9), None, "nothing echoed");
         assert_eq!(ack(10, 10, 15, 14).map(|l| l.rtt), Some(Span::ZERO));

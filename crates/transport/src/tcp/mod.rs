@@ -49,7 +49,7 @@ pub use queue::Send;
 pub use reader::ReadRate;
 pub use receiver::Refusals;
 pub use standing::{Alarms, Standing, Wait};
-pub use state::{Failure, State};
+pub use state::{ConnectionFailure, State};
 pub use teardown::reset_for;
 pub use terms::Announcement;
 
@@ -116,7 +116,7 @@ pub struct Connection {
     /// The program has closed its socket: nobody reads what still arrives.
     orphan: bool,
     /// Why the connection has failed.
-    failure: Option<Failure>,
+    failure: Option<ConnectionFailure>,
     /// When the last acknowledgement was sent for a segment that was not acceptable.
     last_challenge: Option<Time>,
     terms: Terms,
@@ -160,7 +160,7 @@ impl Connection {
         if !self.receiver.admits(p, &self.terms) {
             return self.challenge(p, now);
         }
-        if !self.sender.learns_nothing(p) {
+        if !self.sender.is_unchanged_by(p) {
             if !self.sender.on_ack(p, now, &self.terms) {
                 return self.challenge(p, now);
             }
@@ -236,7 +236,7 @@ impl Connection {
         self.sender.small_queue.on_left(now)
     }
 
-    /// From this end to the other.
+    /// Addresses and ports of packets from this end to the other.
     fn tuple(&self) -> FlowTuple {
         let (Endpoint { host: src, port: sport }, Endpoint { host: dst, port: dport }) = (self.local, self.remote);
         FlowTuple { src, sport, dst, dport }
@@ -310,7 +310,7 @@ impl Connection {
     }
 
     /// Why the connection has failed; `None` while it has not.
-    pub fn failure(&self) -> Option<Failure> {
+    pub fn failure(&self) -> Option<ConnectionFailure> {
         self.failure
     }
 

@@ -4,7 +4,7 @@
 //! the first packet; half is assumed. So a peer that has shown nothing yet is offered half of the buffer, in whole
 //! segments, and two segments more for each packet that fits as well as it should. When the handshake is complete, room
 //! for one segment stays free. A packet takes memory until the program has read it, which is after its acknowledgement
-//! if that goes out at once. The window is never taken back, unless the stack is told to (`tcp_shrink_window`) or no
+//! if that goes out at once. The window is never taken back, unless a sysctl allows it (`tcp_shrink_window`) or no
 //! memory is left at all.
 //!
 //! The buffer grows by dynamic right-sizing (Fisk and Feng, "Dynamic right-sizing in TCP", LACSI 2001): it has room for

@@ -21,9 +21,9 @@ const FIRST: u64 = 10;
 /// When data may go out.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pacer {
-    /// Not before this.
+    /// The earliest time for the next data.
     pub(crate) next: Time,
-    /// Something waits until then; [`Time::MAX`] when nothing does.
+    /// When data that the pacer holds back may leave; [`Time::MAX`] when none wait.
     pub(crate) wake: Time,
     /// When the current burst began, and its bytes.
     burst: (Time, u64),
@@ -74,7 +74,7 @@ impl Sender {
         self.pacer.next > now && (began != now || !self.pacer.goes_on || bytes >= self.cc.burst().get())
     }
 
-    /// It is not yet time for data: asks to be woken if there are some.
+    /// Data may not leave yet: sets the pacer's alarm if any wait.
     pub(crate) fn hold_back(&mut self) {
         let in_flight = self.board.in_flight();
         let waiting = self.has_new_data() || self.board.lost() > self.board.retransmitted();

@@ -33,11 +33,11 @@ const LEAST_WINDOW: u32 = 10;
 /// Unsent data in the order of the stream. A chunk begins where the one before it ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Chunk {
-    /// The stream offset after its last byte.
+    /// The stream offset after the chunk's last byte.
     pub(crate) end: u64,
     /// The receiver is to hand over what it has when it has all of the chunk.
     pub(crate) push: bool,
-    /// Nothing may be added, for it ends a record (`MSG_EOR`).
+    /// The chunk ends a record (`MSG_EOR`): nothing may be added.
     pub(crate) closed: bool,
 }
 
@@ -65,26 +65,26 @@ struct Write {
 /// What the next attempt to send may do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Attempt {
-    /// Whatever the rules allow.
+    /// The attempt sends whatever the rules allow.
     Usual,
-    /// One burst, which waits for no more room.
+    /// The attempt sends one burst, which waits for no more room.
     One,
     /// Whatever the rules allow, but no part of a segment at the end.
     Corked,
     /// Whatever the rules allow, with a part of a segment at the end.
     Pushed,
-    /// Nothing: the program is still writing.
+    /// The attempt sends nothing: the program is still writing.
     None,
 }
 
 /// How the memory is limited.
 #[derive(Clone, Copy, Debug)]
 enum Limit {
-    /// By memory, tuned up to the second number.
+    /// A limit of memory, tuned up to the second number.
     Tuned(u64, u64),
-    /// By memory, as a program has said.
+    /// A limit of memory that the program has set.
     Said(u64),
-    /// By payload.
+    /// A limit of payload.
     Payload(u64),
 }
 
@@ -92,9 +92,9 @@ enum Limit {
 #[derive(Clone, Debug)]
 pub(crate) struct SendQueue {
     chunks: VecDeque<Chunk>,
-    /// Where the first chunk begins.
+    /// Stream offset at which the first chunk begins.
     start: u64,
-    /// Where the last chunk ends.
+    /// Stream offset at which the last chunk ends.
     pub(crate) end: u64,
     /// Bytes that the program has still to hand over.
     backlog: u64,

@@ -25,13 +25,13 @@ pub(crate) struct Rack {
     /// When the most recently sent of the delivered packets was sent, in microseconds, and where it ended.
     sent: u64,
     end: u64,
-    /// In microseconds.
+    /// The round-trip time of the packet that was delivered last, in microseconds.
     rtt: u64,
     /// Highest stream offset that was delivered.
     highest: u64,
-    /// The same before the ACK that is being looked at.
+    /// Highest stream offset that was delivered before the present ACK.
     highest_before: u64,
-    /// The lowest offset that this ACK tells of too late, in order of sending; [`u64::MAX`] when there is none.
+    /// The lowest offset that the present ACK reports after later ones were delivered; [`u64::MAX`] for none.
     late: u64,
     /// Something was delivered since losses were looked for.
     advanced: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Rack {
     duplicate_seen: bool,
     /// Widen only once per round trip: not before something is delivered that was sent after this.
     widened: Time,
-    /// When the most recently sent of the packets was sent that this ACK tells of; `None` if it tells of none.
+    /// When the newest packet that the present ACK reports was sent; `None` if the ACK reports none.
     newest: Option<Time>,
 }
 
@@ -118,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// An ACK told of something that was sent before what earlier ones told of: it was overtaken, by so many packets.
+    /// An ACK reported data that were sent before those of earlier reports: later packets have overtaken them.
     #[cold]
     fn note_reordering(&mut self, mss: u32) {
         self.rack.reordering_seen = true;
@@ -127,7 +127,7 @@ impl Sender {
         self.stats.reorderings += 1;
     }
 
-    /// All that an ACK told of has been looked at.
+    /// All segments that the present ACK reports have been handled.
     #[inline]
     pub(crate) fn rack_end_ack(&mut self, mss: u32) {
         if self.rack.late < u64::MAX {
@@ -135,8 +135,8 @@ impl Sender {
         }
     }
 
-    /// A DSACK tells of a needless retransmission that was no probe: the window was too narrow (section 6.2, step 4).
-    /// As in Linux it says nothing of a path that has not reordered anything.
+    /// A DSACK reports a needless retransmission that was no probe: the window was too narrow (section 6.2, step 4).
+    /// As in Linux, a DSACK counts only on a path that has reordered packets.
     pub(crate) fn rack_saw_duplicate(&mut self) {
         self.rack.duplicate_seen |= self.rack.reordering_seen;
     }
@@ -167,7 +167,7 @@ impl Sender {
         }
     }
 
-    /// In microseconds.
+    /// The reordering window, in microseconds.
     fn reordering_window(&self) -> u64 {
         if !self.rack.reordering_seen && (self.phase >= Phase::Recovery || self.board.sacked() >= self.rack.reordering)
         {

@@ -1,9 +1,9 @@
 //! A program that reads by calls, and what the receive buffer holds for it.
 //!
-//! One that reads at a rate takes what there is, up to so many bytes with one call, and works on them before
+//! A program that reads at a rate takes what there is, up to so many bytes with one call, and works on them before
 //! it reads again. Meanwhile what arrives fills the receive buffer, and the window closes (RFC 9293, section 3.8.6).
 
-use super::reassembly::{self, Kept};
+use super::reassembly::{BufferedPacket, RunBeyondGap};
 use crate::config::Memory;
 use firstlight_units::{Bytes, Rate, Span, Time};
 use std::collections::VecDeque;
@@ -26,33 +26,33 @@ impl ReadRate {
 
 /// Packets in the receive buffer that are in order and have joined: the stack frees them together.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    /// Stream offset of their end.
+struct UnreadRun {
+    /// Stream offset at which the packets end.
     end: u64,
     memory: u64,
-    /// The pieces of pages that they have.
+    /// The pieces of pages that the packets have.
     pieces: u32,
 }
 
 /// A program that reads by calls, and what it has not read. It sleeps for whole nanoseconds of its host's clock.
 #[derive(Clone, Debug)]
-pub(crate) struct Reader {
+pub(crate) struct ReadingProgram {
     rate: Option<ReadRate>,
     /// Since when the program has worked on what it has read.
     since: Time,
-    /// When it has worked on that.
+    /// When the program will have worked on what it has read.
     free: Time,
-    /// When it reads next by itself; [`Time::MAX`] while it waits for data, and without a rate.
+    /// When the program reads next by itself; [`Time::MAX`] while it waits for data, and without a rate.
     pub(crate) due: Time,
     /// When a packet arrived or left last: the buffer is tuned by this time.
     pub(crate) last_packet: Time,
-    runs: VecDeque<Run>,
+    runs: VecDeque<UnreadRun>,
 }
 
-impl Reader {
-    /// Without a rate it reads when it is told to.
+impl ReadingProgram {
+    /// A program that reads at `rate`; without one, it reads when the connection's owner calls for it.
     pub(crate) fn new(rate: Option<ReadRate>) -> Self {
-        Reader {
+        ReadingProgram {
             rate,
             since: Time::ZERO,
             free: Time::ZERO,
@@ -68,11 +68,11 @@ impl Reader {
     }
 
     /// A packet has arrived in order, ends at `end` and is kept so.
-    pub(crate) fn on_data(&mut self, end: u64, kept: Kept, now: Time) {
-        let Kept { memory, pieces, joins } = kept;
+    pub(crate) fn on_data(&mut self, end: u64, kept: BufferedPacket, now: Time) {
+        let BufferedPacket { memory, pieces, joins } = kept;
         match self.runs.back_mut().filter(|_| joins) {
-            Some(last) => *last = Run { end, memory: last.memory + memory, pieces: last.pieces + pieces },
-            None => self.runs.push_back(Run { end, memory, pieces }),
+            Some(last) => *last = UnreadRun { end, memory: last.memory + memory, pieces: last.pieces + pieces },
+            None => self.runs.push_back(UnreadRun { end, memory, pieces }),
         }
         if self.rate.is_some() {
             self.due = self.due.min(self.free.max(now));
@@ -80,13 +80,13 @@ impl Reader {
     }
 
     /// What had waited behind the packet is in order now. Returns what of its memory is free: `saved` where it joins.
-    pub(crate) fn on_behind(&mut self, run: reassembly::Run, saved: u64) -> u64 {
-        let reassembly::Run { end, memory, pieces, .. } = run;
+    pub(crate) fn on_behind(&mut self, run: RunBeyondGap, saved: u64) -> u64 {
+        let RunBeyondGap { end, memory, pieces, .. } = run;
         let joins = self.joins(pieces);
         let saved = if joins { saved.min(memory) } else { 0 };
         match self.runs.back_mut().filter(|_| joins) {
-            Some(last) => *last = Run { end, memory: last.memory + memory - saved, pieces: last.pieces + pieces },
-            None => self.runs.push_back(Run { end, memory, pieces }),
+            Some(last) => *last = UnreadRun { end, memory: last.memory + memory - saved, pieces: last.pieces + pieces },
+            None => self.runs.push_back(UnreadRun { end, memory, pieces }),
         }
         saved
     }
@@ -132,15 +132,15 @@ mod tests {
         Time::ZERO + Span::from_ns(ns)
     }
 
-    fn arrive(reader: &mut Reader, end: u64, now: Time) {
-        let kept = Kept { memory: 2000, pieces: 9, joins: reader.joins(9) };
+    fn arrive(reader: &mut ReadingProgram, end: u64, now: Time) {
+        let kept = BufferedPacket { memory: 2000, pieces: 9, joins: reader.joins(9) };
         reader.on_data(end, kept, now);
     }
 
     /// 1000 bytes at 3 Gb/s are 2666.7 ns of work.
     #[test]
     fn a_program_reads_again_when_it_has_worked_on_what_it_has_read() {
-        let mut reader = Reader::new(Some(ReadRate { size: Bytes::new(1000), rate: Rate::from_gbps(3) }));
+        let mut reader = ReadingProgram::new(Some(ReadRate { size: Bytes::new(1000), rate: Rate::from_gbps(3) }));
         assert_eq!((reader.due, reader.asks_for(at(10))), (Time::MAX, None));
         arrive(&mut reader, 1301, at(10));
         assert_eq!((reader.due, reader.asks_for(at(10))), (at(10), Some(1000)));
@@ -157,10 +157,10 @@ mod tests {
     /// Of three packets with nine pieces each none joins another; smaller ones do.
     #[test]
     fn packets_that_have_joined_are_freed_together() {
-        let mut reader = Reader::new(None);
+        let mut reader = ReadingProgram::new(None);
         [101, 201, 301].into_iter().for_each(|end| arrive(&mut reader, end, at(1)));
         assert!(reader.joins(8) && !reader.joins(9));
-        reader.on_data(401, Kept { memory: 100, pieces: 8, joins: true }, at(1));
+        reader.on_data(401, BufferedPacket { memory: 100, pieces: 8, joins: true }, at(1));
         assert_eq!(reader.due, Time::MAX, "without a rate");
         assert_eq!(reader.take(250), (101, 4000));
         assert_eq!(reader.take(400), (400, 0));
@@ -172,10 +172,10 @@ mod tests {
     fn what_had_waited_behind_a_gap_joins_and_frees_memory() {
         let mut stream = Reassembly::new(1, 3);
         for (start, pieces) in [(101, 9), (201, 9)] {
-            stream.insert(start, start + 100, Kept { memory: 500, pieces, joins: false });
+            stream.insert(start, start + 100, BufferedPacket { memory: 500, pieces, joins: false });
         }
-        let mut reader = Reader::new(None);
-        reader.on_data(101, Kept { memory: 100, pieces: 1, joins: false }, at(1));
+        let mut reader = ReadingProgram::new(None);
+        reader.on_data(101, BufferedPacket { memory: 100, pieces: 1, joins: false }, at(1));
         assert_eq!(stream.runs().map(|run| reader.on_behind(run, 30)).collect::<Vec<_>>(), [30, 0]);
         assert_eq!(reader.take(150), (150, 0));
         assert_eq!(reader.take(250), (201, 570));

@@ -13,34 +13,34 @@ pub(crate) struct Interval {
     pub(crate) end: u64,
 }
 
-/// How a packet is kept.
+/// What a packet takes in the receive buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Kept {
-    /// The memory that it takes.
+pub(crate) struct BufferedPacket {
+    /// The memory that the packet takes, in bytes.
     pub(crate) memory: u64,
-    /// The pieces of pages that it has.
+    /// The pieces of pages that the packet has.
     pub(crate) pieces: u32,
-    /// It joins the packet before it.
+    /// The packet joins the one before it.
     pub(crate) joins: bool,
 }
 
 /// Packets beyond a gap that have joined.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Run {
+pub(crate) struct RunBeyondGap {
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) memory: u64,
     pub(crate) pieces: u32,
-    /// Its node.
+    /// The run's node in [`Reassembly::tree`].
     node: u32,
 }
 
-/// What had waited behind a packet that fills a gap.
+/// The data that had waited behind a packet which fills a gap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Behind {
-    /// The memory that it takes.
+    /// The memory that the data take, in bytes.
     pub(crate) memory: u64,
-    /// How many of its runs join what is before them.
+    /// How many runs of the data join what is before them.
     pub(crate) joints: u32,
     /// The bytes that join the packet itself.
     pub(crate) first_len: u64,
@@ -53,24 +53,24 @@ const REMEMBERED: usize = 4;
 /// What a segment did to the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// It continued the stream.
+    /// The segment continued the stream.
     InOrder {
-        /// It filled (part of) a gap: there were later data waiting for it.
+        /// The segment filled a gap or part of one: later data were in the buffer.
         filled_gap: bool,
-        /// Those of them that are in order now.
+        /// The later data that are in order now.
         behind: Behind,
     },
-    /// It lies beyond a gap.
+    /// The segment lies beyond a gap.
     OutOfOrder,
-    /// All of it had arrived before, in order or beyond a gap.
+    /// All bytes of the segment had arrived before, in order or beyond a gap.
     Duplicate {
-        /// It lies beyond a gap.
+        /// The segment lies beyond a gap.
         beyond: bool,
     },
 }
 
 impl Arrival {
-    /// It lies beyond a gap.
+    /// Whether the segment lies beyond a gap.
     pub(crate) fn is_beyond(self) -> bool {
         matches!(self, Arrival::OutOfOrder | Arrival::Duplicate { beyond: true })
     }
@@ -81,14 +81,14 @@ impl Arrival {
 pub(crate) struct Reassembly {
     /// The next stream offset expected in order.
     next: u64,
-    /// What lies beyond it, disjoint, by offset.
+    /// Intervals that have arrived beyond `next`, disjoint, by offset.
     beyond: Vec<Interval>,
-    /// How that is kept, by offset.
-    runs: VecDeque<Run>,
-    /// The tree that they are in.
+    /// Packets that have arrived beyond `next`, by offset.
+    runs: VecDeque<RunBeyondGap>,
+    /// The tree that `runs` are in.
     tree: Descent,
-    /// What is reported of it, the most recently changed first (RFC 2018, section 4). What changes joins what is
-    /// remembered here, not all that has arrived.
+    /// Intervals that SACK reports, the most recently changed first (RFC 2018, section 4). An interval that changes
+    /// joins those which are remembered here, not all that has arrived.
     reported: Vec<(u64, u64)>,
     /// The last duplicate, to be reported once (RFC 2883).
     duplicate: Option<(u64, u64)>,
@@ -134,7 +134,7 @@ impl Reassembly {
     }
 
     /// What lies beyond gaps.
-    pub(crate) fn runs(&self) -> impl Iterator<Item = Run> + use<'_> {
+    pub(crate) fn runs(&self) -> impl Iterator<Item = RunBeyondGap> + use<'_> {
         self.runs.iter().copied()
     }
 
@@ -145,7 +145,7 @@ impl Reassembly {
     }
 
     /// Takes in the segment `start..end`, which is `kept` so if it lies beyond a gap: then it is yet to be reported.
-    pub(crate) fn insert(&mut self, start: u64, end: u64, kept: Kept) -> Arrival {
+    pub(crate) fn insert(&mut self, start: u64, end: u64, kept: BufferedPacket) -> Arrival {
         if start <= self.next && end > self.next {
             if start < self.next {
                 self.note_duplicate(start, self.next);
@@ -159,7 +159,7 @@ impl Reassembly {
             self.duplicate = Some((start, end));
             return Arrival::Duplicate { beyond: false };
         }
-        let kept = Kept { joins: kept.joins && self.joins_first(start), ..kept };
+        let kept = BufferedPacket { joins: kept.joins && self.joins_first(start), ..kept };
         let is_new = self.insert_beyond(Interval { start, end }, kept.joins);
         if is_new {
             self.keep(start, end, kept);
@@ -200,15 +200,15 @@ impl Reassembly {
     }
 
     /// Keeps `start..end`.
-    fn keep(&mut self, start: u64, end: u64, kept: Kept) {
+    fn keep(&mut self, start: u64, end: u64, kept: BufferedPacket) {
         let at = self.runs.partition_point(|run| run.start < start);
         if kept.joins {
             let run = &mut self.runs[at - 1];
-            *run = Run { end, memory: run.memory + kept.memory, pieces: run.pieces + kept.pieces, ..*run };
+            *run = RunBeyondGap { end, memory: run.memory + kept.memory, pieces: run.pieces + kept.pieces, ..*run };
         } else {
             let neighbour = |at: usize| self.runs.get(at).map(|run| run.node);
             let node = self.tree.insert(at.checked_sub(1).and_then(neighbour), neighbour(at));
-            self.runs.insert(at, Run { start, end, memory: kept.memory, pieces: kept.pieces, node });
+            self.runs.insert(at, RunBeyondGap { start, end, memory: kept.memory, pieces: kept.pieces, node });
         }
     }
 
@@ -340,12 +340,12 @@ mod tests {
     use firstlight_net::Packet;
     use proptest::prelude::*;
 
-    fn kept(memory: u64) -> Kept {
-        Kept { memory, pieces: 1, joins: false }
+    fn kept(memory: u64) -> BufferedPacket {
+        BufferedPacket { memory, pieces: 1, joins: false }
     }
 
     /// Takes in a segment and reports it.
-    fn insert(stream: &mut Reassembly, start: u64, end: u64, kept: Kept) -> Arrival {
+    fn insert(stream: &mut Reassembly, start: u64, end: u64, kept: BufferedPacket) -> Arrival {
         let arrival = stream.insert(start, end, kept);
         if arrival.is_beyond() {
             stream.report(start, end);
@@ -419,7 +419,7 @@ mod tests {
             (51, 9, 9, false),
             (61, 9, 8, false),
         ] {
-            insert(&mut stream, start, start + 10, Kept { memory, pieces, joins });
+            insert(&mut stream, start, start + 10, BufferedPacket { memory, pieces, joins });
         }
         assert_eq!([41, 51, 61, 71].map(|start| stream.pieces_before(start)), [Some(6), Some(2), Some(9), Some(8)]);
         // 1 + 6 + 2, and 9 + 8.

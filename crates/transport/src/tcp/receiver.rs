@@ -6,8 +6,8 @@
 use super::ack_policy::AckPolicy;
 use super::latency::{self, Sample};
 use super::offer::Offer;
-use super::reader::{ReadRate, Reader};
-use super::reassembly::{Arrival, Kept, Reassembly, Report, Run};
+use super::reader::{ReadRate, ReadingProgram};
+use super::reassembly::{Arrival, BufferedPacket, Reassembly, Report, RunBeyondGap};
 use super::rtt::RttEstimator;
 use super::seq::SeqMap;
 use super::terms::Terms;
@@ -24,20 +24,20 @@ const LEAST_TO_GROW: u64 = 128;
 pub(crate) enum Echo {
     /// ECN was not negotiated.
     Off,
-    /// From a mark until CWR arrives.
+    /// Every ACK echoes a mark until CWR arrives.
     Classic,
-    /// Each packet's mark as it is.
+    /// Every ACK echoes the marks of its packets as they are.
     Precise,
 }
 
 /// Segments that were not taken in, by reason, as Linux counts them (snmp_counter).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Beyond the receive window (`TcpExtBeyondWindow`).
+    /// Segments beyond the receive window (`TcpExtBeyondWindow`).
     pub beyond_window: u64,
-    /// No memory was left (`TcpExtTCPRcvQDrop`).
+    /// Segments for which no memory was left (`TcpExtTCPRcvQDrop`).
     pub no_memory: u64,
-    /// The window was closed (`TcpExtTCPZeroWindowDrop`).
+    /// Segments that met a closed window (`TcpExtTCPZeroWindowDrop`).
     pub window_closed: u64,
 }
 
@@ -48,7 +48,7 @@ struct Unread {
     upto: u64,
     /// Memory of what a program that reads at once is about to read, when what has arrived is acknowledged.
     fresh: u64,
-    /// Where the packet ends that has filled a gap, which such a program reads by itself; [`u64::MAX`]: none has.
+    /// End of the packet that has filled a gap, which such a program reads by itself; [`u64::MAX`] for none.
     first: u64,
     /// Whether other packets arrive at the same instant: one did before, one will. The program reads after all.
     batch: [bool; 2],
@@ -77,13 +77,13 @@ pub(crate) struct Receiver {
     held_ack: Option<Box<(u64, u16, Report)>>,
     /// The timestamp to echo (RFC 7323, section 4.3).
     ts_recent: u32,
-    /// When the newest full-sized packet left and came, until an ACK tells.
+    /// When the newest full-sized packet left and came, until an ACK echoes it.
     sample: Option<Sample>,
     /// Stream offset after the peer's FIN; [`u64::MAX`] while it has not been seen.
     end: u64,
     unread: Unread,
     /// The program reads by calls; else it reads everything at once.
-    reader: Option<Box<Reader>>,
+    reader: Option<Box<ReadingProgram>>,
     /// No memory is left: the next acknowledgement closes the window.
     exhausted: bool,
     pub(crate) refusals: Refusals,
@@ -142,7 +142,7 @@ impl Receiver {
 
     /// From now on the program reads by calls, or at a rate.
     pub(crate) fn read_by_calls(&mut self, rate: Option<ReadRate>) {
-        self.reader = Some(Box::new(Reader::new(rate)));
+        self.reader = Some(Box::new(ReadingProgram::new(rate)));
         self.unread.upto = self.stream.next().max(1);
     }
 
@@ -195,7 +195,7 @@ impl Receiver {
         read
     }
 
-    /// The program has read: an ACK that waited for that goes out, or one that tells of a much larger window.
+    /// The program has read: an ACK that waited for that goes out, or one that reports a much larger window.
     fn after_reading(&mut self) {
         let next = self.stream.next();
         let waiting = next - self.acked;
@@ -282,7 +282,11 @@ impl Receiver {
     pub(crate) fn on_unacceptable(&mut self, p: TcpSegment<'_>, terms: &Terms) {
         let start = self.map.offset(p.seq(), self.stream.next());
         if p.is_data() && start < self.stream.next() {
-            self.stream.insert(start, start + u64::from(p.payload()).min(self.stream.next() - start), Kept::default());
+            self.stream.insert(
+                start,
+                start + u64::from(p.payload()).min(self.stream.next() - start),
+                BufferedPacket::default(),
+            );
             self.policy.force_quick(self.offer_left(), terms);
         }
         self.policy.now = true;
@@ -399,7 +403,7 @@ impl Receiver {
         }
         // As measured on Linux 7.2, what arrived twice is not reported after more data.
         self.stream.forget_duplicate();
-        let waiting: Vec<Run> = if self.reader.is_some() { self.stream.runs().collect() } else { vec![] };
+        let waiting: Vec<RunBeyondGap> = if self.reader.is_some() { self.stream.runs().collect() } else { vec![] };
         let arrival = self.stream.insert(start, end, kept);
         // What was held back goes out before its report is pushed out, with what an older interval grows by and with
         // what has arrived twice.
@@ -475,7 +479,7 @@ impl Receiver {
         } else if closed && len > 0 {
             self.refusals.window_closed += 1;
             if start < next {
-                self.stream.insert(start, next, Kept::default());
+                self.stream.insert(start, next, BufferedPacket::default());
             }
         } else if !self.offer.has_memory() {
             self.offer.begin_anew(u64::from(terms.own_mss()));
@@ -512,18 +516,18 @@ impl Receiver {
 
     /// What a packet takes in the buffer that takes `memory` by itself: it joins the packet before it if that is there.
     #[inline]
-    fn keep(&self, start: u64, len: u64, memory: u64, terms: &Terms) -> Kept {
+    fn keep(&self, start: u64, len: u64, memory: u64, terms: &Terms) -> BufferedPacket {
         let pieces = Memory::pieces(start, len);
         if start <= self.stream.next() {
             let joins = self.unread() > 0 && self.reader.as_ref().is_some_and(|reader| reader.joins(pieces));
             let memory = if joins { terms.stack.memory.of_joined(len) } else { memory };
-            return Kept { memory, pieces, joins };
+            return BufferedPacket { memory, pieces, joins };
         }
         match self.stream.pieces_before(start).map(|before| before + pieces) {
             Some(together) if together <= Memory::MOST_PIECES => {
-                Kept { memory: terms.stack.memory.of_joined(len), pieces, joins: true }
+                BufferedPacket { memory: terms.stack.memory.of_joined(len), pieces, joins: true }
             }
-            _ => Kept { memory, pieces, joins: false },
+            _ => BufferedPacket { memory, pieces, joins: false },
         }
     }
 
@@ -717,8 +721,8 @@ impl Receiver {
         (upto, window, self.report_before_change.take())
     }
 
-    /// Fills in what every packet tells the peer: acknowledgement, echo, timestamp echo and, where no payload needs the
-    /// room, SACK.
+    /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload
+    /// needs the room, SACK.
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);

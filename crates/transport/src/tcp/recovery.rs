@@ -16,10 +16,10 @@ use crate::cc::{Ack, CongestionControl};
 use firstlight_net::{TcpFlags, TcpSegment};
 use firstlight_units::{Span, Time};
 
-/// What one ACK told.
+/// What one ACK reports.
 #[derive(Default)]
 struct News {
-    /// It acknowledged new data cumulatively.
+    /// The ACK acknowledged new data cumulatively.
     advanced: bool,
     /// Packets newly known to be delivered.
     delivered: u32,
@@ -27,21 +27,21 @@ struct News {
     packets: u32,
     /// Packets found lost.
     lost: u32,
-    /// Some of these by SACK.
+    /// SACK reported some of the delivered packets.
     sacked: bool,
-    /// A duplicate was reported.
+    /// A DSACK reported a duplicate.
     duplicate: bool,
-    /// It is a duplicate acknowledgement of a peer without SACK.
+    /// The ACK is a duplicate acknowledgement of a peer without SACK.
     repeated: bool,
     /// A packet that was sent once and before this phase was delivered.
     original: bool,
-    /// It acknowledged a packet that had been retransmitted.
+    /// The ACK acknowledged a packet that had been retransmitted.
     retransmitted: bool,
-    /// When the newly acknowledged packets were sent (sent once, not SACKed before).
+    /// When the newly acknowledged packets were sent; only packets that were sent once and not SACKed before.
     acked_sent: Extent,
-    /// The same of the newly SACKed packets.
+    /// When the newly SACKed packets were sent; only packets that were sent once.
     sacked_sent: Extent,
-    /// It echoes congestion.
+    /// The ACK echoes congestion.
     marked: bool,
     /// The timer is to be armed anew.
     arm: bool,
@@ -55,7 +55,7 @@ struct Extent {
 }
 
 impl Default for Extent {
-    /// There are no packets.
+    /// The extent of no packets.
     fn default() -> Self {
         Extent { oldest: Time::MAX, newest: Time::ZERO }
     }
@@ -81,7 +81,7 @@ impl Sender {
     /// Whether a packet with data changes nothing for the sender: nothing is in flight, and the packet acknowledges and
     /// offers no more and no less than the packets before it.
     #[inline]
-    pub(crate) fn learns_nothing(&self, p: TcpSegment<'_>) -> bool {
+    pub(crate) fn is_unchanged_by(&self, p: TcpSegment<'_>) -> bool {
         let offered = u64::from(p.window()) << self.window_scale;
         p.is_data()
             && p.sacks() == 0
@@ -113,7 +113,7 @@ impl Sender {
             self.on_probe_reply(now);
         }
         if ack == self.una && p.is_data() && p.sacks() == 0 && self.board.is_empty() {
-            // The peer's data acknowledge nothing new where nothing is in flight: they have told the window alone.
+            // The peer's data acknowledge nothing new where nothing is in flight: they have reported the window alone.
             return true;
         }
         let prior_una = self.una;
@@ -150,7 +150,7 @@ impl Sender {
         }
         let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
-        let told = Ack {
+        let report = Ack {
             now,
             delivered: news.delivered,
             advanced: news.packets,
@@ -167,7 +167,7 @@ impl Sender {
             timestamps: [p.tsval(), p.tsecr()],
         };
         self.last_window = p.window();
-        self.cc.on_ack(&mut self.window, &told);
+        self.cc.on_ack(&mut self.window, &report);
         news.marked |= self.cc.backs_off();
         if self.probe_end.is_some() {
             self.on_probe_answer(ack, &news);
@@ -180,14 +180,14 @@ impl Sender {
         if news.arm {
             self.arm_from = now;
         }
-        if self.delivery_rate.is_some() && self.tell_delivery(&told, prior_flight, news.lost) {
+        if self.delivery_rate.is_some() && self.report_delivery(&report, prior_flight, news.lost) {
             // The controller has set the window.
         } else if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) {
             self.filled_at = now;
             if self.is_limited() {
-                self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..told });
+                self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..report });
             }
         }
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
@@ -338,7 +338,7 @@ impl Sender {
             }
             self.keep_reported_together(first, i);
         }
-        // What was sent after the oldest segment's last transmission tells nothing of that one: leave its timer alone.
+        // What was sent after the oldest segment's last transmission says nothing of that one: leave its timer alone.
         if let Some(front) = self.board.front().filter(|_| !news.sacked_sent.is_empty()) {
             news.arm |= news.sacked_sent.newest < front.sent;
         }
@@ -368,7 +368,7 @@ impl Sender {
             (false, false) => [measured(acked.oldest), measured(sacked.newest)],
             (false, true) => [measured(acked.oldest), measured(acked.newest)],
             (true, false) => [measured(sacked.oldest), measured(sacked.newest)],
-            // A retransmitted packet's echo still tells the time.
+            // A retransmitted packet's echo still gives the time.
             (true, true) if news.advanced => [rtt::echoed(tsecr, now); 2],
             (true, true) => [None; 2],
         };

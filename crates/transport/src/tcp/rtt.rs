@@ -1,7 +1,7 @@
 //! Round-trip time estimation and the retransmission timeout (RFC 6298).
 //!
 //! RTO = max(SRTT + max(4 RTTVAR, `rto_variance`), `rto_min`), at most `rto_max`. The term `rto_variance` stands where
-//! RFC 6298 has its clock's granularity G; Linux has one number for both floors, and so have we unless told otherwise.
+//! RFC 6298 has its clock's granularity G; Linux has one number for both floors, and so have we by default.
 //! BSD adds its allowance for the variance of stacks (200 ms) instead of taking the larger: RTO = max(SRTT + 4 RTTVAR +
 //! allowance, floor).
 //!
@@ -37,7 +37,7 @@ pub(crate) fn echoed(tsecr: u32, now: Time) -> Option<Span> {
 /// Smoothed round-trip time, its variance, the minimum, and the timeout that follows from them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RttEstimator {
-    /// In eighths of a microsecond; 0 before the first sample.
+    /// Smoothed round-trip time, in eighths of a microsecond; 0 before the first sample.
     smoothed: u64,
     /// Four times the mean deviation, in microseconds.
     deviation: u64,

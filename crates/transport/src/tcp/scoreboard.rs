@@ -13,15 +13,15 @@ impl Mark {
     pub(crate) const LOST: Mark = Mark(2);
     /// A retransmission is under way.
     pub(crate) const RETRANSMITTED: Mark = Mark(4);
-    /// It was retransmitted at some time.
+    /// The segment was retransmitted at some time.
     pub(crate) const EVER_RETRANSMITTED: Mark = Mark(8);
-    /// Its last unit is the FIN.
+    /// The segment's last unit is the FIN.
     pub(crate) const FIN: Mark = Mark(16);
-    /// Its packet has PSH.
+    /// The segment's packet has PSH.
     pub(crate) const PUSH: Mark = Mark(32);
-    /// It was the last of a burst.
+    /// The segment was the last of a burst.
     pub(crate) const BURST_END: Mark = Mark(64);
-    /// What stays true of a segment whatever becomes of it.
+    /// Marks that a segment keeps when it is SACKed, lost or retransmitted.
     const LASTING: u8 = Self::EVER_RETRANSMITTED.0 | Self::FIN.0 | Self::PUSH.0 | Self::BURST_END.0;
 
     pub(crate) const fn and(self, mark: Mark) -> Mark {
@@ -36,9 +36,9 @@ impl Mark {
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Segment {
-    /// Its first stream offset.
+    /// The segment's first stream offset.
     pub(crate) start: u64,
-    /// When it was last sent.
+    /// When the segment was last sent.
     pub(crate) sent: Time,
     /// Units of the stream: payload bytes, and the FIN.
     pub(crate) len: u32,
@@ -50,7 +50,7 @@ impl Segment {
         self.start + self.len as u64
     }
 
-    /// Neither reported, nor lost without a copy under way.
+    /// Whether the segment is neither SACKed, nor lost without a copy under way.
     pub(crate) const fn is_under_way(&self) -> bool {
         !self.marks.has(Mark::SACKED) && (!self.marks.has(Mark::LOST) || self.marks.has(Mark::RETRANSMITTED))
     }
@@ -67,7 +67,7 @@ pub(crate) struct Scoreboard {
     under_way: u32,
     /// No segment before this index is lost and not retransmitted.
     first_lost: usize,
-    /// Segments of which duplicate acknowledgements tell that they have arrived, where there is no SACK to tell which.
+    /// Without SACK: how many segments have arrived beyond the first missing one, by duplicate acknowledgements.
     pub(crate) duplicates: u32,
 }
 
@@ -198,7 +198,7 @@ impl Scoreboard {
         self.segments[i].sent = now;
     }
 
-    /// Nothing is lost after all.
+    /// No segment is lost after all: all marks of loss are removed.
     pub(crate) fn unmark_lost(&mut self) {
         for i in 0..self.segments.len() {
             let marks = self.segments[i].marks;

@@ -15,7 +15,7 @@ use crate::cc::{CongestionControl, Controller, EcnUse, Window};
 use firstlight_net::TcpFlags;
 use firstlight_units::{Span, Time};
 
-/// Where the sender stands with congestion, in Linux's well-known terms.
+/// The sender's congestion state, in Linux's well-known terms.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Phase {
     /// All is well.
@@ -79,15 +79,15 @@ pub(crate) struct Sender {
     pub(crate) peer_window: u64,
     /// The window that the rate of bursts comes from, and the percentage of it that is sent in a round trip.
     pub(crate) rate: (u32, u8),
-    /// By how many bits the peer shifts it.
+    /// By how many bits the peer shifts its window field.
     pub(crate) window_scale: u8,
-    /// Where the burst begins that goes out at present.
+    /// Stream offset at which the present burst begins.
     pub(crate) burst_start: u64,
-    /// Where this burst ends.
+    /// Stream offset at which the present burst ends.
     pub(crate) burst_end: u64,
-    /// The receiver is to have everything at the end of this burst.
+    /// The present burst ends with PSH.
     pub(crate) burst_pushes: bool,
-    /// Where the segment ends that was sent again last, since an ACK arrived.
+    /// End of the last segment that was retransmitted since an ACK arrived.
     pub(crate) copied_upto: u64,
     /// Small segments go out at once (`TCP_NODELAY`).
     pub(crate) nodelay: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Sender {
     pub(crate) flushes: bool,
     /// Parts of segments wait until they are whole (`TCP_CORK`).
     pub(crate) corked: bool,
-    /// Where the last small segment ends that was sent.
+    /// End of the last small segment that was sent.
     pub(crate) small_end: u64,
     pub(crate) board: Scoreboard,
     pub(crate) window: Window,
@@ -107,7 +107,7 @@ pub(crate) struct Sender {
     pub(crate) arm_from: Time,
     pub(crate) ticks: Ticks,
     pub(crate) phase: Phase,
-    /// What was in flight when this phase began ends here.
+    /// End of the data that were in flight when the present phase began.
     pub(crate) phase_end: u64,
     /// Timeouts since an ACK last advanced.
     pub(crate) retries: u32,
@@ -119,7 +119,7 @@ pub(crate) struct Sender {
     pub(crate) prr_delivered: u32,
     pub(crate) prr_out: u32,
     pub(crate) undo_from: Option<u64>,
-    /// Retransmissions since then that are not known to have been needless; `None` when that cannot be told.
+    /// Retransmissions since `undo_from` that are not known to have been needless; `None` when this is unknown.
     pub(crate) undo_retransmits: Option<u32>,
     pub(crate) first_retransmit_ts: u32,
     // Tail loss probe.
@@ -155,7 +155,7 @@ pub(crate) struct Sender {
     /// When the timer first expired since an ACK last advanced.
     pub(crate) silent_since: Option<Time>,
     pub(crate) limits: Limits,
-    /// What the controller is told of delivery rates, if it asks for them.
+    /// The estimator of delivery rates, if the controller uses them.
     pub(crate) delivery_rate: Option<Box<DeliveryRate>>,
     pub(crate) stats: Stats,
 }
@@ -453,7 +453,7 @@ impl Sender {
         Some(Outgoing::new(start, len as u32, false, marks, ends || self.goes_alone()))
     }
 
-    /// What holds for the last segment of a burst, whatever becomes of it.
+    /// Marks of the last segment of a burst, which it keeps when it is SACKed, lost or retransmitted.
     fn end_burst(&mut self, start: u64, len: u64, terms: &Terms) -> Mark {
         if start >= self.queue.end {
             return Mark::FIN;
@@ -525,7 +525,8 @@ impl Sender {
         self.stats.packets_sent += 1;
     }
 
-    /// As Linux validates its window (RFC 7661 has the problem): once it was `full`, it limits this window of data.
+    /// Validates the congestion window as Linux does (RFC 7661 describes the problem): a window that was `full` once
+    /// limits the data of this round trip.
     #[inline]
     pub(crate) fn validate_window(&mut self, full: bool) {
         let out = self.board.len();

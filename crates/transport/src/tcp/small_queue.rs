@@ -6,8 +6,8 @@
 //! data may go out meanwhile. Linux documents the bound (ip-sysctl: `tcp_limit_output_bytes`); how it counts memory is
 //! measured: docs/models/tcp.md.
 //!
-//! The interface tells when a packet will leave it, as a FIFO knows ([`Connection::on_queued`]), or, as one that can be
-//! paused, that one has left ([`Connection::on_left`]).
+//! A FIFO interface reports in advance when a packet will leave it ([`Connection::on_queued`]). An interface that can
+//! be paused reports a packet once it has left ([`Connection::on_left`]).
 //!
 //! [`Connection::on_queued`]: super::Connection::on_queued
 //! [`Connection::on_left`]: super::Connection::on_left
@@ -35,7 +35,7 @@ pub(crate) struct SmallQueue {
     ack_leaves: Time,
     /// Data wait for a packet to leave.
     pub(crate) waits: bool,
-    /// Until then; [`Time::MAX`] where that is not known, or none wait.
+    /// Until when data wait; [`Time::MAX`] where that is not known, or no data wait.
     pub(crate) wake: Time,
 }
 
@@ -79,7 +79,7 @@ impl SmallQueue {
         (self.waits, self.wake) = (true, leaves);
     }
 
-    /// None wait.
+    /// No data wait any more.
     pub(crate) fn end_wait(&mut self) {
         (self.waits, self.wake) = (false, Time::MAX);
     }
@@ -232,7 +232,7 @@ mod tests {
         }
     }
 
-    /// The same where the interface says that packets have left.
+    /// A sender goes on when the interface reports that a packet has left.
     #[test]
     fn a_packet_that_has_left_makes_room() {
         let (mut sender, now) = established();

@@ -4,7 +4,7 @@ use super::Connection;
 use super::queue::{Attempt, Send};
 use super::reader::ReadRate;
 use super::receiver::Refusals;
-use super::state::{Failure, State};
+use super::state::{ConnectionFailure, State};
 use firstlight_units::{Bytes, Span, Time};
 
 /// Bytes that a program hands over with one call.
@@ -28,7 +28,7 @@ impl Connection {
         self.sender.write(bytes, Send::default(), Some(call), now, &self.terms);
     }
 
-    /// The same, with what the program says of these bytes.
+    /// The program hands over `bytes`; `how` has the flags of its call.
     pub fn send(&mut self, bytes: u64, how: Send, now: Time) {
         self.sender.write(bytes, how, None, now, &self.terms);
     }
@@ -125,8 +125,8 @@ impl Connection {
         self.receiver.offer.set_accepted(accepted);
     }
 
-    /// Why the connection has failed; this is told once.
-    pub fn take_failure(&mut self) -> Option<Failure> {
+    /// Why the connection has failed; the first call takes the reason, later calls find none.
+    pub fn take_failure(&mut self) -> Option<ConnectionFailure> {
         self.failure.take()
     }
 

@@ -52,7 +52,7 @@ pub struct Standing {
 pub struct Alarms(u8);
 
 impl Alarms {
-    /// None has expired.
+    /// No timer has expired.
     pub const NONE: Alarms = Alarms(0);
     /// A delayed or compressed ACK is due.
     pub const ACK: Alarms = Alarms(1);

@@ -1,6 +1,6 @@
 //! The states of a connection (RFC 9293, section 3.3.2).
 
-/// Where a connection stands. The order is that of a connection's life: from [`State::Established`] on the handshake is
+/// The state of a connection. The order is that of a connection's life: from [`State::Established`] on the handshake is
 /// complete.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum State {
@@ -16,13 +16,13 @@ pub enum State {
     Established,
     /// The peer has sent all that it had.
     CloseWait,
-    /// This end has closed, or will once all is sent; the peer may go on.
+    /// This end has closed, or will once all is sent; the peer may still send.
     FinWait1,
     /// The peer has acknowledged this end's FIN.
     FinWait2,
-    /// Both ends have closed, and this end's FIN is not acknowledged.
+    /// Both ends have closed, this end first or at the same time; its FIN is not acknowledged.
     Closing,
-    /// This end has closed after the peer, and its FIN is not acknowledged.
+    /// The peer closed first, then this end, whose FIN is not acknowledged.
     LastAck,
     /// Both ends have closed; late packets are still answered.
     TimeWait,
@@ -40,10 +40,10 @@ impl State {
 
 /// Why a connection has failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Failure {
-    /// The peer refused it (a reset in answer to the SYN).
+pub enum ConnectionFailure {
+    /// The peer refused the connection (a reset in answer to the SYN).
     Refused,
-    /// The peer reset it.
+    /// The peer reset the connection.
     Reset,
     /// The peer did not answer for too long.
     TimedOut,

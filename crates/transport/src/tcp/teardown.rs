@@ -4,7 +4,7 @@
 //! As in Linux a program that closes while it has data to read resets the connection (RFC 2525, section 2.17), and
 //! what arrives for a closed socket is answered by a reset. TIME-WAIT, and FIN-WAIT-2 of a closed socket, last 60 s.
 
-use super::state::{Failure, State};
+use super::state::{ConnectionFailure, State};
 use super::timer::{Purpose, Timer};
 use super::{Connection, Due};
 use firstlight_net::{Packet, TcpFlags, TcpHeader, TcpSegment};
@@ -64,17 +64,17 @@ impl Connection {
         self.shutdown(now);
     }
 
-    /// Breaks the connection off: the peer is sent a reset where it knows of the connection.
+    /// Aborts the connection. The peer gets a reset if its SYN has arrived.
     pub fn abort(&mut self) {
-        let told = self.state >= State::SynReceived && self.state != State::TimeWait;
+        let resets = self.state >= State::SynReceived && self.state != State::TimeWait;
         self.finish();
-        if told {
+        if resets {
             self.due = Due::Reset;
         }
     }
 
     /// The connection has failed.
-    pub(super) fn fail(&mut self, why: Failure) {
+    pub(super) fn fail(&mut self, why: ConnectionFailure) {
         self.failure = Some(why);
         self.finish();
     }
@@ -124,7 +124,7 @@ impl Connection {
         }
         if self.orphan && self.state >= State::FinWait1 && self.receiver.is_new(p) {
             // Nobody will read it.
-            self.fail(Failure::Reset);
+            self.fail(ConnectionFailure::Reset);
             self.due = Due::Refusal(p.ack());
             return;
         }
@@ -137,7 +137,7 @@ impl Connection {
     /// RFC 5961, section 3.2: a reset ends the connection only at exactly the expected sequence number.
     pub(super) fn on_reset(&mut self, p: TcpSegment<'_>, now: Time) {
         if self.receiver.is_next(p) {
-            self.fail(Failure::Reset);
+            self.fail(ConnectionFailure::Reset);
         } else if self.receiver.is_in_window(p) {
             self.challenge(p, now);
         }
@@ -210,7 +210,7 @@ impl Connection {
     /// The sender's timer expired. A program may have said for how long it waits for acknowledgements (RFC 5482).
     pub(super) fn on_sender_timeout(&mut self, now: Time) {
         if self.sender.has_given_up(now) {
-            return self.fail(Failure::TimedOut);
+            return self.fail(ConnectionFailure::TimedOut);
         }
         self.sender.on_timer(now, &self.terms);
     }

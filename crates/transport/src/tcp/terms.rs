@@ -23,9 +23,9 @@ pub(super) const LARGEST_SCALE: u8 = 14;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Terms {
     config: TcpConfig,
-    /// Payload bytes of the largest segment.
+    /// Payload bytes of the largest segment that both ends take.
     pub(crate) whole: u32,
-    /// The same of one that this end sends, which is bounded by the peer's window.
+    /// Payload bytes of the largest segment that this end sends, which the peer's window bounds.
     pub(crate) mss: u32,
     /// The largest segment that the peer takes, options included, in bytes.
     pub(crate) segment: u16,
@@ -142,7 +142,7 @@ pub struct Announcement {
     pub scale: Option<u8>,
     /// SACK is permitted (RFC 2018).
     pub sack: bool,
-    /// It carries timestamps (RFC 7323).
+    /// The SYN carries timestamps (RFC 7323).
     pub timestamps: bool,
 }
 
@@ -152,7 +152,7 @@ const WITHOUT_SACK: u8 = 2;
 const WITHOUT_TIMESTAMPS: u8 = 4;
 
 impl Announcement {
-    /// Reads what a SYN announces; `None` when the record does not tell.
+    /// Reads what a SYN announces; `None` when the record has no announcement.
     pub fn read(syn: TcpSegment<'_>) -> Option<Self> {
         let (segment, scale) = syn.announced()?;
         let bits = syn.absent_options();
@@ -164,7 +164,7 @@ impl Announcement {
         })
     }
 
-    /// Writes it into the record of a SYN, where [`TcpSegment::announced`] looks too.
+    /// Writes the announcement into the record of a SYN, where [`TcpSegment::announced`] looks too.
     pub fn write(&self, syn: &mut TcpSegmentMut<'_>) {
         let bit = |there: bool, bit: u8| if there { 0 } else { bit };
         let bits = bit(self.scale.is_some(), UNSCALED)

@@ -1,5 +1,5 @@
-//! Scenarios: two connections over a wire that loses, marks and delays what it is told to. A failing scenario prints
-//! the history of its packets.
+//! Scenarios: two connections over a wire that loses, marks and delays the packets that a scenario names. A failing
+//! scenario prints the history of its packets.
 
 use super::*;
 use crate::cc::{CcConfig, Controller, Latency, SwiftConfig, TimelyConfig};
@@ -21,7 +21,7 @@ struct Wire {
     delay: Span,
     spacing: Span,
     free: Time,
-    /// Data packets sent so far, copies included: the numbers by which the wire is told what to do.
+    /// Data packets sent so far, copies included: the numbers by which a scenario names packets.
     data: u64,
     lose: BTreeSet<u64>,
     /// The first retransmission is lost.
@@ -36,8 +36,8 @@ struct Wire {
     clocks: [(u64, f64); 2],
     /// Packets with data that came to end 1: t1 and t2, payload and the true time on the way.
     on_the_way: BTreeMap<(u32, u32), (u32, Span)>,
-    /// What ACKs told end 0 of such packets: t1 and t2, and the delays.
-    told: Vec<((u32, u32), Latency)>,
+    /// What ACKs reported to end 0 of such packets: t1 and t2, and the delays.
+    reported: Vec<((u32, u32), Latency)>,
     history: Vec<String>,
 }
 
@@ -75,7 +75,7 @@ impl Wire {
             echo: None,
             clocks: [(0, 0.0); 2],
             on_the_way: BTreeMap::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             history: Vec::new(),
         };
         wire.ends[0].connect(Time::ZERO);
@@ -174,7 +174,7 @@ impl Wire {
         if to == 1 && p.is_data() {
             self.on_the_way.insert((sent, received), (p.payload(), at - p.queued_at()));
         } else if let Some(latency) = latency::measured(p).filter(|_| to == 0) {
-            self.told.push(((echo_sent, echo_received), latency));
+            self.reported.push(((echo_sent, echo_received), latency));
         }
     }
 
@@ -416,7 +416,7 @@ fn many_losses_in_a_window_are_repaired_in_one_recovery() {
 
 #[test]
 fn a_lost_retransmission_is_found_without_a_timeout() {
-    // With a window that has room: what is sent after the copy tells that it was lost.
+    // With a window that has room: what is sent after the copy shows that it was lost.
     let tcp = TcpConfig { autotune: Autotune::Off, ..TcpConfig::default() };
     let mut wire = Wire::new("newreno", tcp).lose([40]).send(2000);
     wire.lose_copy = true;
@@ -802,9 +802,9 @@ fn the_send_buffer_is_respected() {
     assert_eq!((wire.received_packets(), wire.stats().timeouts), (3, 0), "less than a segment counts as one");
 }
 
-/// Data that come to an end with nothing in flight tell it the window, and its controller nothing.
+/// Data that come to an end with nothing in flight report the window, and nothing to its controller.
 #[test]
-fn the_peers_data_tell_the_window() {
+fn the_peers_data_report_the_window() {
     let mut wire = Wire::new("dctcp", TcpConfig::default()).send(20).run_for(MS * 20);
     let (now, seq) = (wire.now, wire.ends[0].sender.map.wire(1));
     let end = &mut wire.ends[1];
@@ -830,7 +830,7 @@ fn apart(mut wire: Wire) -> Wire {
 fn check_samples(wire: &Wire) {
     let mss = wire.ends[0].terms.mss;
     let mut seen = BTreeSet::new();
-    for &(stamps, Latency { one_way, rtt }) in &wire.told {
+    for &(stamps, Latency { one_way, rtt }) in &wire.reported {
         let (len, way) = wire.on_the_way[&stamps];
         assert!(len >= mss && seen.insert(stamps), "{len} B, {stamps:?}");
         let skew = stamps.0.wrapping_sub(stamps.1);
@@ -874,14 +874,14 @@ fn the_controller_sees_true_delays() {
     let wire = wire.lose([40, 41, 60]).run(after_ms(15));
     assert_eq!((wire.received_packets(), wire.stats().timeouts), (500, 0));
     check_samples(&wire);
-    assert!(wire.told.len() > 250, "{}", wire.told.len());
+    assert!(wire.reported.len() > 250, "{}", wire.reported.len());
     // The first packet meets no queue: 7 us on the wire and 50 us there, 50 us back.
-    let first = wire.told[0].1.rtt.as_ps() / 1000;
+    let first = wire.reported[0].1.rtt.as_ps() / 1000;
     assert!((106_990..=107_002).contains(&first), "{first}");
     let Controller::Dx(dx) = &wire.ends[0].sender.cc else { panic!() };
     let (rtt, one_way) = dx.base().unwrap();
-    assert!(wire.told.iter().all(|(_, latency)| latency.rtt >= rtt), "{rtt}");
-    assert!(wire.told.iter().any(|(_, latency)| latency.one_way == one_way));
+    assert!(wire.reported.iter().all(|(_, latency)| latency.rtt >= rtt), "{rtt}");
+    assert!(wire.reported.iter().any(|(_, latency)| latency.one_way == one_way));
     // A copy is measured as well as an original: what came of the lost ones has t1 of its own.
     assert!(wire.stats().retransmits >= 3);
 }
@@ -890,7 +890,7 @@ fn the_controller_sees_true_delays() {
 /// that waits for long is none.
 #[test]
 fn delayed_acks_discard_samples() {
-    let told = |delayed_ack| {
+    let round_trips = |delayed_ack| {
         let tcp = TcpConfig {
             quick_acks: 0,
             tail_loss_probe: false,
@@ -904,19 +904,19 @@ fn delayed_acks_discard_samples() {
         // Of four packets the last, which alone is pushed, is lost.
         let last = wire.data + 4;
         wire = wire.lose([last]);
-        let (before, acked) = (wire.told.len(), wire.ends[0].bytes_acked());
+        let (before, acked) = (wire.reported.len(), wire.ends[0].bytes_acked());
         wire = wire.send(4).run_for(MS * 20);
         check_samples(&wire);
         assert_eq!(wire.ends[0].bytes_acked() - acked, 3 * u64::from(wire.ends[0].terms.mss));
-        let round_trips = wire.told[before..].iter().map(|(_, latency)| latency.rtt.as_ps() / 1_000_000);
+        let round_trips = wire.reported[before..].iter().map(|(_, latency)| latency.rtt.as_ps() / 1_000_000);
         round_trips.collect::<Vec<_>>()
     };
     // 107 us, less what drift makes of 300 us and rounding.
-    assert_eq!(told(US * 300), [106, 106]);
-    assert_eq!(told(MS * 5), [106]);
+    assert_eq!(round_trips(US * 300), [106, 106]);
+    assert_eq!(round_trips(MS * 5), [106]);
 }
 
-/// Data in both directions: an ACK on a data packet tells as much as one of its own.
+/// Data in both directions: an ACK on a data packet reports as much as one of its own.
 #[test]
 fn data_packets_carry_echoes() {
     let mut wire = apart(Wire::new("dx", TcpConfig::default())).run(after_ms(1)).send(300);
@@ -1089,7 +1089,7 @@ fn tiny_packets_do_not_enlarge_the_window() {
 #[test]
 fn each_gap_gives_back_its_memory() {
     let mut stream = super::reassembly::Reassembly::new(1, 3);
-    let kept = |memory| super::reassembly::Kept { memory, pieces: 1, joins: false };
+    let kept = |memory| super::reassembly::BufferedPacket { memory, pieces: 1, joins: false };
     for (start, memory) in [(11, 5), (21, 6), (41, 7)] {
         stream.insert(start, start + 10, kept(memory));
     }
@@ -1124,7 +1124,7 @@ fn a_program_reads_after_all_that_arrives_at_once() {
     assert_eq!(acknowledged(true), [false, false, true]);
 }
 
-/// A probe of the window, of which nothing is new, is answered: the ACK that told of the window may be lost.
+/// A probe of the window, of which nothing is new, is answered: the ACK that reported the window may be lost.
 #[test]
 fn a_probe_of_the_window_is_answered() {
     let mut wire = Wire::new("newreno", TcpConfig::default()).send(20).run(after_ms(1));

@@ -85,7 +85,7 @@ const fn wheel(ticks: u64) -> u32 {
 /// What the one retransmission-side timer is armed for (RFC 6298, RFC 8985).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
-    /// Nothing.
+    /// The timer is not armed.
     Idle,
     /// Retransmission timeout.
     Retransmit,

@@ -1,4 +1,4 @@
-//! Loss recovery where the peer does not send SACK: duplicate acknowledgements tell how much has arrived, not what
+//! Loss recovery where the peer does not send SACK: duplicate acknowledgements report how much has arrived, not what
 //! (RFC 5681, section 3.2; RFC 6582, NewReno).
 //!
 //! Each duplicate takes a packet out of the network, so that new data follow (limited transmit, RFC 3042). Three of
@@ -20,8 +20,8 @@ impl Sender {
         }
     }
 
-    /// An acknowledgement advanced over `acked` packets. One of them filled the gap; the others are those of which
-    /// duplicates told. Returns how many packets it tells of that no duplicate has told of.
+    /// An acknowledgement advanced over `acked` packets. One packet filled the gap; duplicates had reported the
+    /// others. Returns how many of the acknowledged packets no duplicate has reported.
     pub(crate) fn forget_duplicates(&mut self, acked: u32) -> u32 {
         if acked == 0 {
             return 0;
@@ -31,7 +31,7 @@ impl Sender {
         acked.saturating_sub(known).max(1)
     }
 
-    /// Marks the first packet as lost where duplicates, or a partial acknowledgement during recovery, tell so.
+    /// Marks the first packet as lost where duplicates, or a partial acknowledgement during recovery, show that.
     pub(crate) fn detect_without_sack(&mut self, advanced: bool) {
         let enough = self.phase < Phase::Recovery && self.board.duplicates >= self.rack.reordering;
         let partial = self.phase == Phase::Recovery && advanced && self.una < self.phase_end;

@@ -10,7 +10,7 @@ from firstlight.numbers import quantiles
 from firstlight.runs.result import Result
 
 PERCENTILES = (10, 25, 75, 90, 95)
-"""Those that the summary does not have."""
+"""Percentiles that the summary does not have."""
 
 
 def metrics(result: Result) -> dict[str, float]:

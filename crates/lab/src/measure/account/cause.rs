@@ -41,7 +41,7 @@ impl Cause {
     /// How many there are.
     pub(super) const COUNT: usize = Cause::Unknown as usize + 1;
 
-    /// All, each at the place of its number.
+    /// All causes, each at the place of its number.
     pub(super) const ALL: [Cause; Cause::COUNT] = [
         Cause::Computation,
         Cause::Application,
@@ -181,7 +181,7 @@ impl Waiting {
 /// Where the time went.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Where {
-    /// At no place of its own.
+    /// The cause has no place of its own.
     Nowhere,
     /// The sending or receiving host.
     Host(u16),
@@ -219,7 +219,7 @@ pub(super) struct Step {
     pub(super) waiting: Waiting,
     pub(super) cause: Cause,
     pub(super) place: Where,
-    /// Of a wait behind packets of several flows the one that took most of it.
+    /// Whose packets took the time; of several flows, the one that took most of it.
     pub(super) who: Who,
     /// How many others' packets stood ahead too.
     pub(super) others: u32,

@@ -19,9 +19,9 @@ use std::ops::Range;
 pub(super) enum PairState {
     /// The packet network carries the pair's packets.
     PacketPath,
-    /// Nothing does, for the circuit switch reconfigures.
+    /// The circuit switch reconfigures: nothing carries the pair's packets.
     Night,
-    /// The circuit does.
+    /// A circuit carries the pair's packets.
     Day,
 }
 
@@ -62,9 +62,9 @@ const NO_END: u32 = u32::MAX;
 const NOTIFICATION: u32 = u32::MAX - 1;
 
 /// The ends of flows by host, and by port from the first that a flow has.
-struct Ends(Vec<Vec<u32>>);
+struct FlowEnds(Vec<Vec<u32>>);
 
-impl Ends {
+impl FlowEnds {
     /// Twice the flow's number, and one more at its receiver; or what packets of no flow have.
     fn of(&self, departure: &Departure) -> u32 {
         match departure.sent {
@@ -106,7 +106,7 @@ pub(super) struct Index<'a> {
     /// Places by kind and number.
     places: Vec<Vec<Option<&'a Place>>>,
     packets: Vec<PacketOwner>,
-    ends: Ends,
+    ends: FlowEnds,
     /// The first sequence number of the data from each end of a flow; none for an end that has sent none.
     firsts: Vec<Option<u32>>,
     losses: BTreeMap<u32, usize>,
@@ -202,7 +202,7 @@ impl<'a> Index<'a> {
         }
     }
 
-    /// So many services of a place were read one by one.
+    /// Counts services of a place that were read one by one.
     pub(super) fn count(&self, code: u32, services: usize) {
         let (kind, number) = PlaceKind::of_code(code);
         let read = &self.logs[kind][number].read;
@@ -461,8 +461,8 @@ struct Stream {
     sent: Vec<u32>,
 }
 
-fn ends_of(flows: &[FlowReport]) -> Ends {
-    let mut ends = Ends(vec![]);
+fn ends_of(flows: &[FlowReport]) -> FlowEnds {
+    let mut ends = FlowEnds(vec![]);
     for (flow, report) in flows.iter().enumerate() {
         for (side, (host, port)) in [(report.src, report.sport), (report.dst, report.dport)].into_iter().enumerate() {
             let ports = slot(&mut ends.0, host.index());
@@ -476,7 +476,7 @@ fn ends_of(flows: &[FlowReport]) -> Ends {
 
 /// For each departure of bytes that were sent before: the last departure that carried them; and the first sequence
 /// number of the data from each end, of so many.
-fn copies(departures: &[Departure], ends: &Ends, count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
+fn copies(departures: &[Departure], ends: &FlowEnds, count: usize) -> (BTreeMap<u32, u32>, Vec<Option<u32>>) {
     let mut streams: Vec<Option<Stream>> = (0..count).map(|_| None).collect();
     let mut copies = BTreeMap::new();
     for (number, departure) in

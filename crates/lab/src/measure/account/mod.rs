@@ -98,7 +98,7 @@ fn chosen(spec: &Spec, flows: &[Stretch]) -> Vec<bool> {
     chosen
 }
 
-/// So many of the flows that took longest, in the order of their numbers.
+/// The `count` flows that took longest, in the order of their numbers.
 fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
     let mut all = flows.to_vec();
     all.sort_by_key(|flow| (std::cmp::Reverse(flow.end - flow.start), flow.flow));
@@ -107,7 +107,7 @@ fn slowest(flows: &[Stretch], count: usize) -> Vec<Stretch> {
     all
 }
 
-/// For how many flows each part of the time is a row.
+/// The number of flows of which each part of the time is a row.
 fn events(spec: &Spec) -> usize {
     spec.tables.measure.account_events as usize
 }
@@ -184,16 +184,16 @@ impl Names<'_> {
         }
     }
 
-    /// What happened to the packet of a departure that had to be sent again, and the back-off of the timeout that sent
-    /// it.
+    /// What happened to the packet of a departure that was retransmitted, and the back-off of the timeout that
+    /// retransmitted it.
     fn loss(&self, departure: usize, cause: Cause) -> String {
-        let told = self.fate(departure);
+        let fate = self.fate(departure);
         let sent = self.index.answered_by(self.index.departure(departure)).unwrap_or(departure);
         match self.index.timeouts(sent) {
             before @ 1.. if matches!(cause, Cause::Timeout | Cause::SynLoss) => {
-                format!("{told}; timeout {} in a row (back-off {before})", before + 1)
+                format!("{fate}; timeout {} in a row (back-off {before})", before + 1)
             }
-            _ => told,
+            _ => fate,
         }
     }
 
@@ -208,7 +208,7 @@ impl Names<'_> {
             return format!("{} lost at {place} at {at}: an injected fault", self.packet(departure));
         }
         let held = self.index.held_at(loss);
-        let told = format!("{} dropped at {place} at {at}: {}", self.packet(departure), self.why(loss));
+        let drop = format!("{} dropped at {place} at {at}: {}", self.packet(departure), self.why(loss));
         let (mut flows, mut workloads) = (BTreeMap::<String, u64>::new(), BTreeMap::<String, u64>::new());
         for (who, bytes) in &held {
             *flows.entry(self.who(*who)).or_default() += bytes;
@@ -220,9 +220,9 @@ impl Names<'_> {
         }
         match (most_of(flows), most_of(workloads)) {
             (Some(flow), Some(workload)) => {
-                format!("{told}, behind {} B, {workload}, {flow}", held.values().sum::<u64>())
+                format!("{drop}, behind {} B, {workload}, {flow}", held.values().sum::<u64>())
             }
-            _ => told,
+            _ => drop,
         }
     }
 }

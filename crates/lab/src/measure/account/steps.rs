@@ -47,7 +47,7 @@ const NOTHING_LOST: u32 = u32::MAX;
 pub(super) struct Part {
     pub(super) from: Time,
     pub(super) until: Time,
-    /// Its name, as a number in [`Steps::names`].
+    /// The part's name, as a number in [`Steps::names`].
     pub(super) name: usize,
     pub(super) others: u32,
     pub(super) lost: Option<usize>,

@@ -14,7 +14,7 @@ pub(super) struct Sum {
     pub(super) cause: Cause,
     pub(super) place: Where,
     pub(super) who: Who,
-    /// In the experiment's own picoseconds.
+    /// The time, in picoseconds of the experiment's clock.
     pub(super) time: i64,
 }
 
@@ -31,10 +31,10 @@ type Head = (Waiting, Where);
 #[derive(Debug)]
 struct Group<'a> {
     head: Head,
-    /// Of nobody, by cause.
+    /// Times that are nobody's, by cause.
     nobody: [u64; Cause::COUNT],
     others: BTreeMap<(Cause, Who), u64>,
-    /// Of whose packets passed a place, as its log numbers them.
+    /// Times behind packets that passed a place, by owner as the place's log numbers them.
     log: Option<(Cause, &'a ServiceLog, Vec<u64>)>,
 }
 
