@@ -1,8 +1,8 @@
 //! Packet fabrics: which hosts and switches there are, what joins them, and which way a packet goes.
 //!
-//! A [`Topology`] is a checked graph in which everything is connected. It comes from a builder
-//! ([`star`], [`dumbbell`], [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`], [`torus`]) or from
-//! lists of nodes and links ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
+//! A [`Topology`] is a checked graph in which everything is connected. It comes from a builder ([`star`], [`dumbbell`],
+//! [`back_to_back`], [`LeafSpine`], [`fat_tree`], [`ThreeTier`], [`Tree`], [`torus`]) or from lists of nodes and links
+//! ([`Graph`]). [`Routes`] says which output port a packet takes, [`Path`] what an empty path costs.
 //!
 //! Output ports of switches are numbered from 0, those of a switch in one run and in the order in which its links were
 //! given, so that an engine keeps them in one array. Builders give a switch its links downward first.
