@@ -128,6 +128,7 @@ FABRICS = (
     'kind = "dumbbell"\nleft = 3\nright = 3\n[links]\nrate = "5Gbps"\n',
     'kind = "fat_tree"\nk = 4\n[links]\nrate = "5Gbps"\n',
     'kind = "three_tier"\nracks = 4\nhosts_per_rack = 2\naggregations = 4\ncores = 2\nspray = true\n',
+    'kind = "graph"\nfile = "uneven.txt"\n',
     'kind = "hybrid"\nracks = 3\nhosts_per_rack = 2\n[packet]\nrate = "5Gbps"\ndelay = "5us"\n'
     '[circuit]\nrate = "40Gbps"\ndelay = "20us"\n'
     '[schedule]\nkind = "strobe"\nday = "90us"\nnight = "15us"\n',
@@ -145,9 +146,21 @@ HOSTS = (
     "loss = 0.02\n",
     'jitter = { kind = "exponential", mean = "2us" }\n',
 )
+UNEVEN = """
+switch s0
+switch s1
+host a s0 10Gbps 500ns
+host b s0 10Gbps 3us
+host c s0 40Gbps 700ns
+host d s1 1Gbps 1us
+host e s1 25Gbps 1us
+host f s1 10Gbps 20us
+link s0 s1 3Gbps 11us
+"""
 ADAPTERS = (
     "",
     "",
+    '[linux.cpu]\nprofile = "xeon-e5-2430"\n',
     '[adapter]\nsend_buffer = "40kB"\n',
     '[adapter]\ndrain = "3Gbps"\nreceive_buffer = "200kB"\n',
 )
@@ -173,13 +186,17 @@ def drawn(seed: int) -> str:
         f'size = "{draw.randint(1, 200_000)}B"\nstart = "{draw.randint(0, 200)}us"\n'
         for src, dst in ends
     )
-    hosts = f'[hosts]\nrate = "10Gbps"\ndelay = "{delay}"\nmtu = "{mtu}"\n{draw.choice(HOSTS)}'
+    links = "" if "graph" in fabric else f'rate = "10Gbps"\ndelay = "{delay}"\n'
+    readers = draw.choice(["", "", 'read_rate = "1Gbps"\n'])
+    flows = flows.replace("start = ", f"{readers}start = ")
+    hosts = f'[hosts]\n{links}mtu = "{mtu}"\n{draw.choice(HOSTS)}'
     tables = f"{queues}{draw.choice(ADAPTERS)}[tcp]\n{draw.choice(TCP)}"
     return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}{tables}{flows}'
 
 
-@pytest.mark.parametrize("seed", range(18))
+@pytest.mark.parametrize("seed", range(28))
 def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
+    (tmp_path / "uneven.txt").write_text(UNEVEN)
     result = run(tmp_path, drawn(seed))
     found = check(result)
     assert found.keys() == set(result.flows.index[result.flows["fct_us"].notna()])
