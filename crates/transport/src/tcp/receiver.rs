@@ -66,6 +66,8 @@ pub(crate) struct Receiver {
     ece: bool,
     /// A packet of this connection could have been marked.
     ect_seen: bool,
+    /// The mark of the packet that has arrived asks for quick ACKs, once its arrival is counted.
+    hurries: bool,
     /// Stream offset of the last acknowledgement sent.
     acked: u64,
     /// A precise echo changed with data unacknowledged: first acknowledge up to here, with the echo as it was.
@@ -102,6 +104,7 @@ impl Receiver {
             echo: Echo::Off,
             ece: false,
             ect_seen: false,
+            hurries: false,
             acked: 0,
             ack_before_change: None,
             report_before_change: None,
@@ -545,6 +548,9 @@ impl Receiver {
     ) {
         if memory > 0 {
             self.policy.on_data(now, self.offer_left(), rtt, terms);
+            if std::mem::take(&mut self.hurries) {
+                self.policy.need_acks_soon(terms);
+            }
             self.hold(held, behind.saturating_sub(saved));
             self.settle_window_before_change(upto, terms);
             // What had waited behind it is not looked at yet.
@@ -660,13 +666,15 @@ impl Receiver {
                     return;
                 }
                 let capable = p.ecn() != Ecn::NotEct;
-                if marked && !self.ece {
-                    self.ece = true;
-                    self.policy.need_acks_soon(terms);
-                } else if !capable && self.ect_seen {
-                    // Most likely it was lost before (RFC 3168, section 6.1.5).
-                    self.policy.need_acks_soon(terms);
+                // A packet that is not capable was most likely lost before (RFC 3168, section 6.1.5).
+                if (marked && !self.ece) || (!capable && self.ect_seen) {
+                    if start <= self.stream.next() {
+                        self.hurries = true;
+                    } else {
+                        self.policy.need_acks_soon(terms);
+                    }
                 }
+                self.ece |= marked;
                 self.ect_seen |= capable;
             }
             Echo::Precise => {
