@@ -128,6 +128,7 @@ FABRICS = (
     'kind = "dumbbell"\nleft = 3\nright = 3\n[links]\nrate = "5Gbps"\n',
     'kind = "fat_tree"\nk = 4\n[links]\nrate = "5Gbps"\n',
     'kind = "three_tier"\nracks = 4\nhosts_per_rack = 2\naggregations = 4\ncores = 2\nspray = true\n',
+    'kind = "torus"\nrows = 2\ncolumns = 3\nhosts_per_rack = 1\n[links]\nrate = "5Gbps"\n',
     'kind = "graph"\nfile = "uneven.txt"\n',
     'kind = "hybrid"\nracks = 3\nhosts_per_rack = 2\n[packet]\nrate = "5Gbps"\ndelay = "5us"\n'
     '[circuit]\nrate = "40Gbps"\ndelay = "20us"\n'
@@ -194,7 +195,7 @@ def drawn(seed: int) -> str:
     return f'duration = "3s"\nseed = {seed}\n[fabric]\n{fabric}{hosts}{tables}{flows}'
 
 
-@pytest.mark.parametrize("seed", range(28))
+@pytest.mark.parametrize("seed", range(32))
 def test_accounts_of_random_experiments_add_up(tmp_path: Path, kernel: Kernel, seed: int) -> None:
     (tmp_path / "uneven.txt").write_text(UNEVEN)
     result = run(tmp_path, drawn(seed))
