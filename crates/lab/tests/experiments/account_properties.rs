@@ -15,8 +15,8 @@ const THREE_TIERS: &str = "[links]\nrate = \"10Gbps\"\n[fabric]\nkind = \"three_
                            aggregations = 4\ncores = 2\nspray = true\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
 const TREE: &str =
     "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"fat_tree\"\nk = 4\n[hosts]\nrate = \"7Gbps\"\ndelay = \"700ns\"\n";
-const TORUS: &str = "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"torus\"\nrows = 3\ncolumns = 3\nhosts_per_rack = 2\nspray = \
-                     true\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+const TORUS: &str = "[links]\nrate = \"7Gbps\"\n[fabric]\nkind = \"torus\"\nrows = 3\ncolumns = 3\n\
+                     hosts_per_rack = 2\nspray = true\n[hosts]\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
 const GRAPH: &str = "[fabric]\nkind = \"graph\"\nfile = \"tests/specs/uneven.txt\"\n[hosts]\n";
 const RACKS: &str = "[fabric]\nkind = \"hybrid\"\nracks = 3\nhosts_per_rack = 2\n\
                      [packet]\nrate = \"5Gbps\"\ndelay = \"5us\"\n[circuit]\nrate = \"40Gbps\"\ndelay = \"20us\"\n\
