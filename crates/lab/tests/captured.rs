@@ -147,5 +147,5 @@ fn a_capture_that_cannot_be_written_is_an_error() {
     let error = capture(Some(Path::new("/nowhere/x.pcapng")), &[]).expect_err("no such folder").to_string();
     assert!(error.starts_with("cannot write the capture /nowhere/x.pcapng: "), "{error}");
     let error = capture(None, &[("measure.capture", "true")]).expect_err("no file named").to_string();
-    assert!(error.starts_with("measure.capture is set, but this run was given no file"), "{error}");
+    assert!(error.starts_with("measure.capture is set, but this run has no capture file"), "{error}");
 }
