@@ -16,6 +16,10 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
+# The core and what runs in a kernel are built side by side: each is linked by one thread for minutes. Recipes do not
+# get these flags, or cargo and a kernel's build would take them for theirs.
+MAKEFLAGS += --jobs=2
+unexport MAKEFLAGS MFLAGS
 .PHONY: setup packages kernel kernel-wheel hadoop wheel reproduce test soak differential bench lock docs site clean
 
 PYTHON ?= python3
