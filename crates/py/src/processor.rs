@@ -39,8 +39,8 @@ const INTERRUPTS: usize = 400;
 /// Measures the costs of this machine's processor in nanoseconds, by their keys of `[linux.cpu]`.
 ///
 /// They are those of a system call, a read of the clock, a wake-up, and a copied byte. With an `other` processor there
-/// are two more: an interrupt, and leaving the idle state. The calling thread stays on one processor. `file` is empty
-/// and of a file system in memory.
+/// are two more: an interrupt, and leaving the idle state. The calling thread stays on one processor. `file` is an
+/// empty file of a file system in memory.
 #[pyfunction]
 #[pyo3(signature = (file, other))]
 pub fn measure_processor(file: &str, other: Option<usize>) -> PyResult<BTreeMap<&'static str, f64>> {

@@ -202,6 +202,7 @@ EQUAL = {
     "CUBIC's coarse root": drawn(7, 432),
     "a silence in whole ticks": drawn(7, 52),
     "a window left unused": drawn(61, 35),
+    "a mark on the first packet": drawn(83, 2),
     **{
         f"lost packets {seed}": replace(
             SMALL, cc="cubic", rtt_us=1000, flows=(Flow(20_000, 0),), loss_percent=5.0, seed=seed
@@ -313,3 +314,53 @@ def test_timeouts_and_what_follows_show_the_same_packets(kernel: Kernel, tmp_pat
     dynamic = {"time_scale": 20, "voq.large": 50, "voq.ecn_large": 31, "voq.advance": "1200us"}
     given = {"tcp.cc": cc, "duration": "90ms", "warmup": "10ms", **dynamic}
     assert shows_the_same("fig04-variants-static", given, 0.0889, tmp_path) > 50_000
+
+
+PAUSES = """
+duration = "220ms"
+[fabric]
+kind = "star"
+hosts = 2
+[hosts]
+rate = "5Gbps"
+delay = "100us"
+mtu = "1500B"
+[tcp]
+rto_min = "5ms"
+[[workload]]
+kind = "paced"
+from = "host0"
+to = "host1"
+steps = ["0us 800Mbps", "60ms off", "69ms 800Mbps", "120ms off", "135ms 1Gbps", "180ms 100Mbps"]
+write = "3000B"
+"""
+"""A window is never filled after 5 ms, and timeouts are 12 ms: one pause is shorter, one longer."""
+
+
+def windows(folder: Path, cc: str) -> list[dict[int, int]]:
+    """The congestion window at the end of each 100 us, on simulated and on Linux hosts."""
+    file = folder / "pauses.toml"
+    file.write_text(PAUSES)
+    simulated = firstlight.run(file, {"tcp.cc": cc, "measure.throughput": "100us"}).table("throughput")
+    on_linux = {"tcp.cc": cc, "hosts.kind": "linux", "measure.tcp_info": "100us"}
+    linux = firstlight.run(file, on_linux).table("tcp_info")
+    ends = [simulated["time_us"] + 100, linux["time_us"]]
+    return [
+        {round(at): int(cwnd) for at, cwnd in zip(times, table["cwnd_packets"], strict=True)}
+        for times, table in zip(ends, (simulated, linux), strict=True)
+    ]
+
+
+@pytest.mark.parametrize("cc", ["newreno", "cubic", "bbr"])
+def test_windows_that_a_program_does_not_fill(kernel: Kernel, tmp_path: Path, cc: str) -> None:
+    """Pauses shrink a window, but not one that BBR sets. BBR's own level differs by 2 %."""
+    simulated, linux = windows(tmp_path, cc)
+    common = sorted(simulated.keys() & linux.keys())
+    assert len(common) > 1000
+    if cc == "bbr":
+        for seen in (simulated, linux):
+            assert len({seen[at] for at in common if at > 10_000}) == 1
+        assert simulated[common[-1]] == pytest.approx(linux[common[-1]], rel=0.02)
+    else:
+        assert [simulated[at] for at in common] == [linux[at] for at in common]
+        assert min(linux[at] for at in common if at > 10_000) < linux[10_000], "a pause has shrunk it"

@@ -126,9 +126,9 @@ impl AckPolicy {
         self.compression.until = Time::MAX;
     }
 
-    /// A segment of `len` bytes arrived; returns whether it is larger than those before. A small one, or a full one
-    /// with PSH, seems to be the end of a write. Two small ones of one size in a row show that the peer has small
-    /// segments.
+    /// A segment of `len` bytes arrived; returns whether it is larger than those before. Two small segments of one size
+    /// in a row show that the peer has small segments; any other small one, and a full one with PSH, counts as the end
+    /// of a write.
     #[inline]
     pub(crate) fn measure(&mut self, len: u32, pushed: bool) -> bool {
         if len >= self.segment {

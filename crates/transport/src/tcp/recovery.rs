@@ -180,8 +180,9 @@ impl Sender {
         if news.arm {
             self.arm_from = now;
         }
-        if self.delivery_rate.is_some() && self.report_delivery(&report, prior_flight, news.lost) {
-            // The controller has set the window.
+        self.window_is_set = self.delivery_rate.is_some() && self.report_delivery(&report, prior_flight, news.lost);
+        if self.window_is_set {
+            // No other rule changes it.
         } else if self.in_reduction() {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) {

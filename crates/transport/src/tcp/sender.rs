@@ -135,12 +135,14 @@ pub(crate) struct Sender {
     pub(crate) limited: bool,
     pub(crate) usage_end: u64,
     pub(crate) usage_max: u32,
-    /// When the window was last filled or set.
+    /// When the window was last full or reduced, or an ACK could last raise it.
     pub(crate) filled_at: Time,
-    /// The most packets that were in flight since.
+    /// The most packets in flight since the window was last full or reduced.
     pub(crate) used: u32,
-    /// What was sent since has not filled the window: see `decay_unused`.
+    /// The data that were sent last have not filled the window: see [`Sender::decay_unused`].
     pub(crate) usage_due: bool,
+    /// At the last ACK the controller has set the window itself, and answers for it.
+    pub(crate) window_is_set: bool,
     /// ECN negotiated.
     pub(crate) ecn: bool,
     /// CWR is due on the next new data.
@@ -214,6 +216,7 @@ impl Sender {
             filled_at: Time::ZERO,
             used: 0,
             usage_due: false,
+            window_is_set: false,
             ecn: false,
             cwr_due: false,
             last_sent: Time::ZERO,
@@ -228,10 +231,12 @@ impl Sender {
     }
 
     /// RFC 5681, section 4.1, and RFC 2861, section 3: after an idle time the window is halved for each timeout that
-    /// has passed, down to the initial window. Both times are in whole ticks.
+    /// has passed, down to the initial window. Both times are in whole ticks. As measured of Linux, a window stays that the
+    /// controller sets itself, as BBR does.
     #[inline(never)]
     pub(crate) fn restart_after_idle(&mut self, now: Time, terms: &Terms) {
-        if !terms.stack.restart_after_idle || !self.board.is_empty() || self.next <= 1 {
+        let applies = terms.stack.restart_after_idle && !self.window_is_set;
+        if !applies || !self.board.is_empty() || self.next <= 1 {
             return;
         }
         let timeout = self.ticks.whole(self.rtt.rto());
@@ -539,19 +544,20 @@ impl Sender {
         }
     }
 
-    /// The window was filled, or set.
+    /// The window is full, or was reduced.
     pub(crate) fn filled(&mut self, now: Time) {
         (self.filled_at, self.used, self.usage_due) = (now, 0, false);
     }
 
     /// RFC 2861, section 3: a window that the program has not filled for a timeout becomes the mean of itself and of
-    /// what was used of it. As measured of Linux the initial window counts as used. The time is in whole ticks.
+    /// what was used of it. As measured of Linux at least the initial window counts as used, the time is in whole ticks,
+    /// and a window stays that the controller sets itself.
     #[cold]
     fn decay_unused(&mut self, terms: &Terms) {
         self.usage_due = false;
         self.used = self.used.max(self.board.len());
         let unfilled = self.ticks.between(self.filled_at, self.last_sent);
-        if !terms.stack.restart_after_idle || unfilled < self.ticks.whole(self.rtt.rto()) {
+        if !terms.stack.restart_after_idle || self.window_is_set || unfilled < self.ticks.whole(self.rtt.rto()) {
             return;
         }
         let used = self.used.max(terms.initial_window);
