@@ -179,6 +179,16 @@ pub struct HybridConfig {
     pub seed: u64,
 }
 
+/// The name of the VOQ from a rack to another.
+pub fn voq_name(src: usize, dst: usize) -> String {
+    format!("voq.{src}.{dst}")
+}
+
+/// The name of the VOQ of a pair's mice, where routing is segregated, from that of the pair's VOQ.
+pub fn mice_voq_name(voq: &str) -> String {
+    format!("{voq}.mice")
+}
+
 /// Tables of the experiment that turn on something in the switches; `None` for off. `x-when` is the kind of fabric in
 /// which a table has an effect.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -313,6 +323,17 @@ impl HybridConfig {
     /// How many hosts there are.
     pub fn hosts(&self) -> usize {
         self.racks() * self.hosts_per_rack
+    }
+
+    /// The names of all VOQs between two racks.
+    pub fn voq_names(&self) -> Vec<String> {
+        let pairs = (0..self.racks()).flat_map(|src| (0..self.racks()).map(move |dst| (src, dst)));
+        let names = pairs.filter(|(src, dst)| src != dst).map(|(src, dst)| voq_name(src, dst));
+        let with_mice = |name: String| match self.tables.segregation {
+            Some(_) => vec![name.clone(), mice_voq_name(&name)],
+            None => vec![name],
+        };
+        names.flat_map(with_mice).collect()
     }
 
     /// The frame that each schedule of the control loop must fit in.

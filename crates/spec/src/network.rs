@@ -77,15 +77,7 @@ impl Network {
     pub(crate) fn queue_names(&self) -> Vec<String> {
         match self {
             Network::Graph(graph) => rules::port_names(&graph.topology),
-            Network::Hybrid(hybrid) => {
-                let is_segregated = hybrid.tables.segregation.is_some();
-                let pairs = (0..hybrid.racks()).flat_map(|src| (0..hybrid.racks()).map(move |dst| (src, dst)));
-                let names = pairs.filter(|(src, dst)| src != dst).flat_map(|(src, dst)| {
-                    let mice = is_segregated.then(|| format!("voq.{src}.{dst}.mice"));
-                    [format!("voq.{src}.{dst}")].into_iter().chain(mice)
-                });
-                names.collect()
-            }
+            Network::Hybrid(hybrid) => hybrid.voq_names(),
         }
     }
 

@@ -108,6 +108,23 @@ fn packets_wait_in_a_watched_voq() {
     assert!((longest - 7.2).abs() < 0.01, "{longest}");
 }
 
+/// Where routing is segregated a pair has two VOQs, each with its own packets.
+#[test]
+fn the_voqs_of_mice_are_watched_beside_those_of_elephants() {
+    let set: Set<'_> = &[("segregation.elephant", "20kB"), ("measure.queues", "[\"*\"]"), ("warmup", "0s")];
+    let text = format!("{}{}", super::account::RACKS, super::account::flow(0, 1, 200_000, "0s"));
+    let outcome = result(&text, set);
+    let (ports, delivered) = (texts(&outcome, "ports", "name"), integers(&outcome, "ports", "delivered"));
+    let (watched, packets) = (texts(&outcome, "queues", "name"), integers(&outcome, "queues", "packets"));
+    assert_eq!(watched.len(), 2 * 3 * 2);
+    for (name, packets) in watched.iter().zip(packets) {
+        let port = ports.iter().position(|port| port == name).expect("a VOQ is a port");
+        assert_eq!(delivered[port], *packets, "{name}");
+    }
+    let of = |name: &str| packets[watched.iter().position(|watched| watched == name).expect("it is watched")];
+    assert!(of("voq.0.1.mice") > 0 && of("voq.0.1") > 10);
+}
+
 #[test]
 fn one_digest_for_one_experiment() {
     let digest = |set| result(PAIR, set).manifest["digest"].as_str().expect("a text").to_string();

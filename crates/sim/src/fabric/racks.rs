@@ -10,7 +10,7 @@ use super::notifications::CongestionPoints;
 use super::overtakings::Overtakings;
 use super::schedule::CircuitSchedule;
 use super::segregation::Elephants;
-use super::watched_voqs::WatchedVoqs;
+use super::watched_voqs::{VoqPlace, WatchedVoqs};
 use crate::config::{BuildError, HybridConfig, MeterConfig, WatchConfig};
 use crate::events::EventKind;
 use crate::meter::{Carrier, Meter, PairTotals};
@@ -19,6 +19,7 @@ use crate::report::{MeterReport, PairReport, PortKind, PortReport};
 use crate::series::Series;
 use crate::stream::stream;
 use firstlight_circuits::{Demand, RackId};
+use firstlight_net::fabric::{mice_voq_name, voq_name};
 use firstlight_net::{HostId, PacketId, QueueCounts, Serializer, TcpFlags, Voq};
 use firstlight_units::{Bytes, Span, Time};
 use rand_xoshiro::rand_core::RngCore;
@@ -78,14 +79,13 @@ impl Racks {
     /// `packet` is the packet network's serialization.
     pub(super) fn new(config: &HybridConfig, packet: &Serializer) -> Self {
         let (count, hosts) = (config.racks(), config.hosts());
-        let pair_name = move |pair| format!("voq.{}.{}", pair / count, pair % count);
-        let names = (0..count * count).map(pair_name);
+        let names = (0..count * count).map(move |pair| voq_name(pair / count, pair % count));
         let voq = |name: &str| {
             let seed = stream(config.seed, name, "marking").next_u64();
             Voq::new(&config.voq.discipline, packet, seed)
         };
         let rack_pair = |name: String| {
-            let mice = config.tables.segregation.is_some().then(|| Box::new(voq(&mice_name(&name))));
+            let mice = config.tables.segregation.is_some().then(|| Box::new(voq(&mice_voq_name(&name))));
             RackPair::new(voq(&name), mice)
         };
         let points = names.clone().chain((0..hosts).map(|host| format!("host{host}.port")));
@@ -212,7 +212,7 @@ impl Racks {
             }
             Some(series) => {
                 self.series_due = Some(Time::ZERO);
-                core.reschedule(self.series_due, EventKind::Sample, 0);
+                self.schedule_sample(core);
                 Some(Series::new(series.every * u64::from(scale), self.week * u64::from(series.fold)))
             }
         };
@@ -239,14 +239,10 @@ impl Racks {
 
     /// Watches VOQs from now on.
     pub(super) fn watch(&mut self, core: &mut Core, config: &WatchConfig) -> Result<(), BuildError> {
-        let places = self.pairs_of_two().flat_map(|(src, dst)| {
-            let (pair, name) = (self.pair(src, dst), format!("voq.{src}.{dst}"));
-            let mice = self.pairs[pair].mice.is_some().then(|| (mice_name(&name), (pair, true)));
-            [(name, (pair, false))].into_iter().chain(mice)
-        });
-        let watched = WatchedVoqs::new(config, places.collect(), core.scale)?;
-        core.reschedule(earliest(self.series_due, watched.due), EventKind::Sample, 0);
+        let places = self.voqs().map(|(name, place, _)| (name, place)).collect();
+        let watched = WatchedVoqs::new(config, places, core.scale)?;
         self.watched = Some(Box::new(watched));
+        self.schedule_sample(core);
         Ok(())
     }
 
@@ -261,8 +257,13 @@ impl Racks {
         if let Some(watched) = &mut self.watched {
             watched.sample(&self.pairs, now, scale);
         }
+        self.schedule_sample(core);
+    }
+
+    /// One event samples for the series and for watched VOQs, whichever is due first.
+    fn schedule_sample(&self, core: &mut Core) {
         let watched = self.watched.as_ref().and_then(|watched| watched.due);
-        core.reschedule(earliest(self.series_due, watched), EventKind::Sample, 0);
+        core.reschedule(self.series_due.into_iter().chain(watched).min(), EventKind::Sample, 0);
     }
 
     /// All pairs of two racks, in order.
@@ -299,12 +300,18 @@ impl Racks {
         self.pairs_of_two().map(report).collect()
     }
 
-    pub(super) fn voq_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
+    /// All VOQs between two racks, each with its name and place.
+    fn voqs(&self) -> impl Iterator<Item = (String, VoqPlace, &Voq)> {
         self.pairs_of_two().flat_map(|(src, dst)| {
-            let (pair, name) = (&self.pairs[self.pair(src, dst)], format!("voq.{src}.{dst}"));
-            let mice = pair.mice.as_ref().map(|mice| voq_report(mice, mice_name(&name)));
-            [voq_report(&pair.voq, name)].into_iter().chain(mice)
+            let (index, name) = (self.pair(src, dst), voq_name(src, dst));
+            let RackPair { voq, mice, .. } = &self.pairs[index];
+            let mice = mice.as_deref().map(|mice| (mice_voq_name(&name), (index, true), mice));
+            [(name, (index, false), voq)].into_iter().chain(mice)
         })
+    }
+
+    pub(super) fn voq_reports(&self) -> impl Iterator<Item = PortReport> + '_ {
+        self.voqs().map(|(name, _, voq)| voq_report(voq, name))
     }
 }
 
@@ -371,15 +378,6 @@ impl RackPair {
 }
 
 /// The name of the VOQ of mice beside that of elephants, which has this name.
-/// The earlier of two moments, of which one or both may not come.
-fn earliest(one: Option<Time>, other: Option<Time>) -> Option<Time> {
-    one.into_iter().chain(other).min()
-}
-
-fn mice_name(voq: &str) -> String {
-    format!("{voq}.mice")
-}
-
 fn voq_report(voq: &Voq, name: String) -> PortReport {
     let counts = voq.counts();
     PortReport {

@@ -10,7 +10,7 @@ use firstlight_units::{Span, Time};
 use std::collections::BTreeMap;
 
 /// A VOQ: its pair, and whether it is that of the pair's mice.
-type VoqPlace = (usize, bool);
+pub(super) type VoqPlace = (usize, bool);
 
 /// All watched VOQs.
 pub(super) struct WatchedVoqs {

@@ -9,6 +9,7 @@ use crate::error::LabError;
 use firstlight_formats::perfetto::{CounterUnit, SliceFields, TimelineWriter, TrackId};
 use firstlight_linux::TcpInfo;
 use firstlight_messages::MessageReport;
+use firstlight_net::fabric::{mice_voq_name, voq_name};
 use firstlight_net::{HostId, Packet};
 use firstlight_sim::causes::{Change, LossPlace, PathChange, Place};
 use firstlight_sim::{FlowReport, TimelineSink, World};
@@ -223,11 +224,15 @@ impl TimelineState {
         }
     }
 
+    fn voq_name(&self, pair: u32) -> String {
+        voq_name((pair / self.racks) as usize, (pair % self.racks) as usize)
+    }
+
     fn place_name(&self, place: LossPlace, packet: &Packet) -> String {
         match place {
             LossPlace::Queue(code) => self.places[&code].name.clone(),
-            LossPlace::Voq(pair) => format!("voq.{}.{}", pair / self.racks, pair % self.racks),
-            LossPlace::MiceVoq(pair) => format!("voq.{}.{}.mice", pair / self.racks, pair % self.racks),
+            LossPlace::Voq(pair) => self.voq_name(pair),
+            LossPlace::MiceVoq(pair) => mice_voq_name(&self.voq_name(pair)),
             LossPlace::Injected => format!("host{}.nic", packet.src().0),
         }
     }

@@ -22,6 +22,7 @@ use crate::run::Counters;
 use crate::table::{Column, Table};
 use cause::{Cause, Where, Who};
 use firstlight_net::Discipline;
+use firstlight_net::fabric::{mice_voq_name, voq_name};
 use firstlight_sim::FlowReport;
 use firstlight_sim::causes::{CauseReport, Completion, Departure, DepartureKind, Loss, LossPlace, PlaceKind};
 use firstlight_spec::{Network, Spec};
@@ -128,8 +129,8 @@ impl Names<'_> {
             Where::Nowhere => String::new(),
             Where::Host(host) => format!("host{host}"),
             Where::Place(code) => self.index.place(code).name.clone(),
-            Where::Voq(src, dst) => format!("voq.{src}.{dst}"),
-            Where::MiceVoq(src, dst) => format!("voq.{src}.{dst}.mice"),
+            Where::Voq(src, dst) => voq_name(src.into(), dst.into()),
+            Where::MiceVoq(src, dst) => mice_voq_name(&voq_name(src.into(), dst.into())),
         }
     }
 

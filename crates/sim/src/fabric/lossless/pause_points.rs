@@ -6,6 +6,7 @@
 
 use crate::config::HybridConfig;
 use crate::fabric::adapter;
+use firstlight_net::fabric::voq_name;
 use std::ops::Range;
 
 /// The numbering.
@@ -156,7 +157,7 @@ impl PausePoint {
     /// The point's name, as in other tables.
     pub(super) fn name(self) -> String {
         match self {
-            PausePoint::Voq(src, dst) => format!("voq.{src}.{dst}"),
+            PausePoint::Voq(src, dst) => voq_name(src, dst),
             PausePoint::HostPort(host) => format!("host{host}.port"),
             PausePoint::Downlink(rack) => format!("downlink.{rack}"),
             PausePoint::Uplink(rack) => format!("uplink.{rack}"),
