@@ -231,8 +231,8 @@ impl Sender {
     }
 
     /// RFC 5681, section 4.1, and RFC 2861, section 3: after an idle time the window is halved for each timeout that
-    /// has passed, down to the initial window. Both times are in whole ticks. As measured of Linux, a window stays that the
-    /// controller sets itself, as BBR does.
+    /// has passed, down to the initial window. Both times are in whole ticks. As measured of Linux, a window stays that
+    /// the controller sets itself, as BBR does.
     #[inline(never)]
     pub(crate) fn restart_after_idle(&mut self, now: Time, terms: &Terms) {
         let applies = terms.stack.restart_after_idle && !self.window_is_set;
@@ -550,8 +550,8 @@ impl Sender {
     }
 
     /// RFC 2861, section 3: a window that the program has not filled for a timeout becomes the mean of itself and of
-    /// what was used of it. As measured of Linux at least the initial window counts as used, the time is in whole ticks,
-    /// and a window stays that the controller sets itself.
+    /// what was used of it. As measured of Linux at least the initial window counts as used, the time is in whole
+    /// ticks, and a window stays that the controller sets itself.
     #[cold]
     fn decay_unused(&mut self, terms: &Terms) {
         self.usage_due = false;
