@@ -39,6 +39,8 @@ DEBIAN := bc bison bpftool build-essential ca-certificates chromium chromium-dri
   iperf3 iproute2 iputils-ping libbpf-dev libelf-dev libssl-dev maven netcat-openbsd python3-venv tcpdump xz-utils
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml)
 BUILT := $(or $(CARGO_TARGET_DIR),target)
+# Tests of programs whose time passes with the wall clock's: nothing runs beside them.
+WALL_CLOCK := python/tests/wall_clock
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 export PYO3_PYTHON := $(CURDIR)/$(PY)
 
@@ -130,7 +132,8 @@ test: setup
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-logo
 	@$(MAKE) --no-print-directory wheel
-	$(PY) -m pytest
+	$(PY) -m pytest -n logical --dist loadfile --ignore=$(WALL_CLOCK)
+	$(PY) -m pytest $(WALL_CLOCK)
 
 soak: setup
 	PROPTEST_CASES=100000 cargo test --locked -p firstlight-lab --test any_text

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from firstlight.linux import installed
 
-SOURCES = Path(__file__).parents[2] / "linux" / "libvt"
+SOURCES = Path(__file__).parents[3] / "linux" / "libvt"
 FACTORS = [1, 5, 20]
 NS = 10**9
 
