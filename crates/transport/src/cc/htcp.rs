@@ -83,7 +83,7 @@ impl Htcp {
             throughput: 0.0,
             congested_throughput: 0.0,
             steady: false,
-            acked: 0,
+            acked: 1,
         }
     }
 
@@ -182,6 +182,18 @@ mod tests {
         assert_eq!(after(2.0, Span::from_us(100)), 1.0, "a tenth of 11.25");
         // Measured on Linux: 3 packets at 20 ms, 2.55 s after a congestion.
         assert_eq!(after(2.55, Span::from_ms(20)), 3.0);
+    }
+
+    /// Before any ACK was seen with nothing out of order, each counts for a packet: of six a window of five grows.
+    #[test]
+    fn first_acks_count_for_a_packet() {
+        let (mut htcp, mut window) =
+            (Htcp::new(HtcpConfig {}, Span::ZERO), Window { cwnd: 5, ssthresh: 5, ..Window::new(1) });
+        let mut grown = || {
+            htcp.grow(&mut window, &Ack { delivered: 1, ..Ack::default() });
+            window.cwnd
+        };
+        assert_eq!([(); 6].map(|()| grown()), [5, 5, 5, 5, 5, 6]);
     }
 
     /// Three congestions at the same throughput: the third one backs off by RTTmin / RTTmax = 20 / 36 in ticks of 4 ms,

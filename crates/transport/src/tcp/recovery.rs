@@ -130,8 +130,7 @@ impl Sender {
                 news.delivered = self.forget_duplicates(news.delivered);
             }
         } else if !terms.sack && ack == self.una && !p.is_data() && !moved && !self.board.is_empty() {
-            self.on_duplicate_ack();
-            news.delivered += 1;
+            news.delivered += self.on_duplicate_ack();
             news.repeated = true;
         }
         self.rack_end_ack(terms.mss);
@@ -432,7 +431,7 @@ impl Sender {
                 }
             }
             Phase::Loss => {
-                self.after_timeout(news, tsecr);
+                self.after_timeout(news, tsecr, terms);
                 // A copy that is lost as well begins a recovery.
                 if self.phase == Phase::Loss && !self.detect(news, now, terms) {
                     return;
@@ -461,7 +460,7 @@ impl Sender {
     /// Finds what is lost. Returns whether copies are among it, of a peer that reports what it has.
     fn detect(&mut self, news: &mut News, now: Time, terms: &Terms) -> bool {
         if !terms.sack {
-            self.detect_without_sack(news.advanced);
+            news.lost += self.detect_without_sack(news.advanced);
             return false;
         }
         let copies = self.board.retransmitted();
@@ -557,7 +556,7 @@ impl Sender {
     }
 
     /// An ACK after a timeout (RFC 5682, section 3.1, steps 2 and 3).
-    fn after_timeout(&mut self, news: &News, tsecr: u32) {
+    fn after_timeout(&mut self, news: &News, tsecr: u32, terms: &Terms) {
         let recovered = self.una >= self.phase_end;
         if news.advanced && self.may_undo(tsecr) {
             return self.leave_loss_by_undo();
@@ -576,7 +575,7 @@ impl Sender {
                 return;
             }
         }
-        if recovered {
+        if recovered && (terms.sack || self.una > self.phase_end) {
             self.leave_recovery(tsecr);
         }
     }
