@@ -157,6 +157,12 @@ impl CongestionControl for Illinois {
         }
     }
 
+    fn on_unfilled(&mut self, window: &mut Window, ack: &Ack) {
+        if self.round.ends(ack) {
+            self.end_round(window.cwnd);
+        }
+    }
+
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         let lost = (u64::from(window.cwnd) * self.beta / BETA_STEPS) as u32;
         (window.cwnd - lost).max(window.floor)

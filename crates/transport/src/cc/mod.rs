@@ -181,6 +181,12 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.grow(window, ack),)*
                 }
             }
+            fn on_unfilled(&mut self, window: &mut Window, ack: &Ack) {
+                match self {
+                    Controller::Own(c) => c.on_unfilled(window, ack),
+                    $(Controller::$Controller(c) => c.on_unfilled(window, ack),)*
+                }
+            }
             fn ssthresh(&mut self, window: &Window, marked: bool) -> u32 {
                 match self {
                     Controller::Own(c) => c.ssthresh(window, marked),

@@ -13,6 +13,7 @@
 //! - RTT is the smallest of the round. A round of two samples or fewer grows as Reno does, and so does a connection
 //!   that has lost something.
 //! - BaseRTT is forgotten whenever nothing is in flight.
+//! - The window also grows where the program does not fill it, unless it grows as Reno does.
 //! - Loss is Reno's.
 
 use super::round::RoundRtt;
@@ -121,6 +122,12 @@ impl CongestionControl for Vegas {
             self.end_round(window, ack);
         } else if window.in_slow_start() {
             window.slow_start(ack.delivered);
+        }
+    }
+
+    fn on_unfilled(&mut self, window: &mut Window, ack: &Ack) {
+        if self.rtt.counts {
+            self.grow(window, ack);
         }
     }
 

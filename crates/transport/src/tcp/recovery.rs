@@ -186,8 +186,11 @@ impl Sender {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) {
             self.filled_at = now;
+            let report = Ack { open: self.phase == Phase::Open, ..report };
             if self.is_limited() {
-                self.cc.grow(&mut self.window, &Ack { open: self.phase == Phase::Open, ..report });
+                self.cc.grow(&mut self.window, &report);
+            } else {
+                self.cc.on_unfilled(&mut self.window, &report);
             }
         }
         self.window.cwnd = self.window.cwnd.min(terms.window_cap());
