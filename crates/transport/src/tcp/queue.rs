@@ -357,6 +357,11 @@ impl Sender {
         while self.queue.writes {
             let attempt = self.fill_chunk(goal, mss);
             self.append_fin();
+            if self.flushes && self.nodelay && self.queue.backlog == 0 {
+                // What the write has held back goes out when it is over.
+                self.queue.attempt = Attempt::Pushed;
+                return true;
+            }
             if matches!(attempt, Attempt::Usual | Attempt::Corked) && self.corks(goal, now) {
                 self.queue.attempt = Attempt::None;
             } else if attempt != Attempt::None {
