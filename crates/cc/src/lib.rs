@@ -242,6 +242,12 @@ pub trait CongestionControl {
         Span::ZERO
     }
 
+    /// Full-sized packets that leave per second, where the controller sets that for the whole connection: what the
+    /// host's interface may hold of the connection follows it.
+    fn packets_per_second(&self) -> Option<f64> {
+        None
+    }
+
     /// Bytes that may leave at once where packets are paced; the next burst waits for all of them.
     fn burst(&self) -> Bytes {
         Bytes::new(0)

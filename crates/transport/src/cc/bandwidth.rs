@@ -41,7 +41,8 @@ impl MaxFilter {
     }
 }
 
-/// How many packets ACKs bring above what the bandwidth explains: the largest number of the last 5 to 10 round trips.
+/// How many packets ACKs bring above the whole packets that the bandwidth explains: the largest number of the last 5 to
+/// 10 round trips.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Aggregation {
     since: Time,
@@ -52,13 +53,13 @@ pub(super) struct Aggregation {
 
 impl Aggregation {
     /// Takes in an ACK.
-    pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, bandwidth: &MaxFilter, round_begins: bool) {
+    pub(super) fn on_ack(&mut self, ack: &Ack, cwnd: u32, bandwidth: f64, round_begins: bool) {
         self.rounds += u32::from(round_begins);
         if self.rounds >= EPOCH {
             self.rounds = 0;
             self.best = [0.0, self.best[0]];
         }
-        let expected = bandwidth.max() * ack.now.saturating_since(self.since).as_secs_f64();
+        let expected = (bandwidth * ack.now.saturating_since(self.since).as_secs_f64()).floor();
         let expected = if self.delivered <= expected {
             (self.since, self.delivered) = (ack.now, 0.0);
             0.0
@@ -70,8 +71,8 @@ impl Aggregation {
     }
 
     /// The packets that the window has more because of such ACKs.
-    pub(super) fn extra(&self, bandwidth: &MaxFilter) -> u32 {
-        self.best[0].max(self.best[1]).min(bandwidth.max() * LONGEST) as u32
+    pub(super) fn extra(&self, bandwidth: f64) -> u32 {
+        self.best[0].max(self.best[1]).min(bandwidth * LONGEST) as u32
     }
 }
 
@@ -98,15 +99,14 @@ mod tests {
 
     #[test]
     fn burst_of_acks_is_counted_above_the_bandwidth() {
-        let (mut aggregation, mut bandwidth) = (Aggregation::default(), MaxFilter::default());
-        bandwidth.add(1000.0, 1);
+        let (mut aggregation, bandwidth) = (Aggregation::default(), 1000.0);
         // 20 packets each 10 ms, all at once, on a path that delivers 10 in this time.
         let mut now = Time::ZERO + Span::from_ms(1);
         for _ in 0..10 {
             now += Span::from_ms(20);
             (0..20)
-                .for_each(|_| aggregation.on_ack(&Ack { now, delivered: 1, ..Ack::default() }, 100, &bandwidth, false));
+                .for_each(|_| aggregation.on_ack(&Ack { now, delivered: 1, ..Ack::default() }, 100, bandwidth, false));
         }
-        assert_eq!(aggregation.extra(&bandwidth), 20);
+        assert_eq!(aggregation.extra(bandwidth), 20);
     }
 }

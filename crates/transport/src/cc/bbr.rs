@@ -13,16 +13,19 @@
 //! 99 % of the rate in bursts of a millisecond, of at least two packets and at most 64 KiB; the window has three bursts
 //! more, and what ACKs have brought above the bandwidth (section 4.5.5, "aggregation").
 //!
-//! Not modelled: the detection of policers by long-term losses, which is not in the drafts.
+//! Beyond the drafts, as in Linux: where a fifth of all packets is lost BBR keeps one rate (`policer.rs`).
 
 use super::bandwidth::{Aggregation, MaxFilter, per_second};
 use super::draw::Draw;
+use super::policer::Policer;
 use super::round::DeliveredRound;
 use super::{Ack, CongestionControl, ControllerConfig, Delivery, Start, Window};
 use firstlight_units::{Bytes, Span, Time};
 
 /// The gain at which the rate doubles per round trip, 2 / ln 2 (section 4.3.2.1), in 256ths as measured on Linux 7.2.
 const HIGH_GAIN: f64 = 739.0 / 256.0;
+/// The gain that empties the queue, ln 2 / 2 (section 4.3.3), in 256ths as measured on Linux 7.2.
+const DRAIN_GAIN: f64 = 88.0 / 256.0;
 /// The window's gain in ProbeBW.
 const CWND_GAIN: f64 = 2.0;
 /// Gains of the phases of ProbeBW (section 4.3.4.2).
@@ -37,8 +40,8 @@ const RTPROP_HOLDS: Span = Span::from_secs(10);
 const PROBE_RTT: Span = Span::from_ms(200);
 /// The smallest window, in packets.
 const MIN_WINDOW: u32 = 4;
-/// The size of a burst: its time at the rate, and bounds in packets and bytes.
-const BURST: (f64, u64, u64) = (1e-3, 2, 65_536);
+/// The size of a burst: its time at the rate, its least packets, and the most payload of a kernel's burst.
+const BURST: (f64, u32, f64) = (1.0 / 1024.0, 2, 65_343.0);
 
 /// BBR, version 1 (Cardwell et al., 2016).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -72,6 +75,11 @@ pub struct Bbr {
     /// Packets per second.
     bandwidth: MaxFilter,
     aggregation: Aggregation,
+    policer: Policer,
+    /// Packets in flight after the last ACK.
+    in_flight: u32,
+    /// Packets that a timeout after that ACK has found lost.
+    timed_out: u32,
     rtprop: Span,
     /// When RTprop was measured.
     rtprop_at: Time,
@@ -83,6 +91,8 @@ pub struct Bbr {
     pacing: f64,
     /// A full-sized packet, headers included.
     packet: Bytes,
+    /// The payload of a full-sized packet.
+    mss: u32,
     /// The window before a recovery or ProbeRTT.
     prior_cwnd: u32,
     repairing: bool,
@@ -99,6 +109,9 @@ impl Bbr {
             mode: Mode::Startup,
             bandwidth: MaxFilter::default(),
             aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            in_flight: 0,
+            timed_out: 0,
             rtprop: Span::MAX,
             rtprop_at: Time::ZERO,
             round: DeliveredRound::default(),
@@ -106,6 +119,7 @@ impl Bbr {
             filled: false,
             pacing: 0.0,
             packet: Bytes::new(1500),
+            mss: 1448,
             prior_cwnd: 0,
             repairing: false,
             conserving: false,
@@ -118,34 +132,46 @@ impl Bbr {
     fn gains(&self) -> (f64, f64) {
         match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Mode::Drain => (1.0 / HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw { .. } if self.policer.rate().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBw { phase, .. } => (CYCLE[phase], CWND_GAIN),
             Mode::ProbeRtt { .. } => (1.0, 1.0),
         }
     }
 
-    /// Section 4.2.3.2: packets in flight at this gain, with room for three bursts and an even number.
-    fn inflight(&self, gain: f64) -> u32 {
+    /// Packets per second: those of the policer, if there is one, or the bandwidth.
+    fn rate(&self) -> f64 {
+        self.policer.rate().unwrap_or(self.bandwidth.max())
+    }
+
+    /// Section 4.2.3.2: packets in flight at this gain of a bandwidth, with room for three bursts and an even number.
+    fn inflight(&self, gain: f64, bandwidth: f64) -> u32 {
         if self.rtprop == Span::MAX {
             return self.initial_cwnd;
         }
-        let bdp = libm::ceil(gain * self.bandwidth.max() * self.rtprop.as_secs_f64()) as u32;
-        let packets = bdp.saturating_add(3 * (self.burst() / self.packet.get()) as u32);
+        let bdp = libm::ceil(gain * bandwidth * self.rtprop.as_secs_f64()) as u32;
+        let packets = bdp.saturating_add(3 * self.burst());
         let probing = matches!(self.mode, Mode::ProbeBw { phase: 0, .. });
         packets.next_multiple_of(2) + 2 * u32::from(probing)
     }
 
-    /// Bytes that leave at once.
-    fn burst(&self) -> u64 {
-        let packet = self.packet.get();
+    /// Packets of a burst, of which the window has room for three more.
+    fn burst(&self) -> u32 {
         let (seconds, least, most) = BURST;
-        let bytes = (self.pacing * seconds) as u64 * packet;
-        bytes.min(most / packet * packet).max(least * packet)
+        let bytes = self.pacing * f64::from(self.mss) * seconds;
+        (bytes.min(most) as u32 / self.mss).max(least)
     }
 
     /// Section 4.1.1: bandwidth and rounds.
-    fn update_bandwidth(&mut self, delivery: &Delivery) {
+    fn update_bandwidth(&mut self, ack: &Ack, delivery: &Delivery) {
         self.conserving &= !self.round.on_delivery(delivery);
+        let lost = delivery.lost + self.timed_out;
+        let begins = self.round.begins() || std::mem::take(&mut self.timed_out) > 0;
+        let probes = matches!(self.mode, Mode::ProbeBw { .. });
+        if self.policer.on_delivery(&Delivery { lost, ..*delivery }, ack.now, begins, probes, self.mss) {
+            self.enter_probe_bw(ack.now);
+        }
+        self.in_flight = delivery.in_flight;
         let Some(interval) = delivery.interval else { return };
         let rate = per_second(delivery.total - delivery.total_before, interval);
         if !delivery.limited || rate >= self.bandwidth.max() {
@@ -157,11 +183,11 @@ impl Bbr {
     fn update_cycle(&mut self, ack: &Ack, delivery: &Delivery) {
         let Mode::ProbeBw { phase, since } = self.mode else { return };
         let long = ack.now.saturating_since(since) > self.rtprop;
-        let gain = CYCLE[phase];
+        let gain = self.gains().0;
         let next = if gain > 1.0 {
-            long && (delivery.lost > 0 || delivery.flight_before >= self.inflight(gain))
+            long && (delivery.lost > 0 || delivery.flight_before >= self.inflight(gain, self.bandwidth.max()))
         } else if gain < 1.0 {
-            long || delivery.flight_before <= self.inflight(1.0)
+            long || delivery.flight_before <= self.inflight(1.0, self.bandwidth.max())
         } else {
             long
         };
@@ -183,7 +209,7 @@ impl Bbr {
         if self.mode == Mode::Startup && self.filled {
             self.mode = Mode::Drain;
         }
-        if self.mode == Mode::Drain && delivery.in_flight <= self.inflight(1.0) {
+        if self.mode == Mode::Drain && delivery.in_flight <= self.inflight(1.0, self.bandwidth.max()) {
             self.enter_probe_bw(ack.now);
         }
     }
@@ -230,7 +256,7 @@ impl Bbr {
 
     /// Section 4.2.1: the pacing rate; it does not fall before the pipe is full.
     fn update_pacing(&mut self) {
-        let rate = MARGIN * self.gains().0 * self.bandwidth.max();
+        let rate = MARGIN * self.gains().0 * self.rate();
         if rate > 0.0 && (self.filled || rate > self.pacing) {
             self.pacing = rate;
         }
@@ -239,18 +265,20 @@ impl Bbr {
     /// Section 4.2.3: the window.
     fn update_cwnd(&mut self, window: &mut Window, ack: &Ack, delivery: &Delivery) {
         let gain = self.gains().1;
-        let extra = if self.filled { self.aggregation.extra(&self.bandwidth) } else { 0 };
-        let target = self.inflight(gain).saturating_add(extra);
-        self.follow_recovery(window, ack, delivery);
-        if !self.conserving {
-            let raised = window.cwnd.saturating_add(ack.delivered);
-            if self.filled {
-                window.cwnd = raised.min(target);
-            } else if window.cwnd < target || delivery.total < u64::from(self.initial_cwnd) {
-                window.cwnd = raised;
+        let extra = if self.filled { self.aggregation.extra(self.rate()) } else { 0 };
+        let target = self.inflight(gain, self.rate()).saturating_add(extra);
+        if ack.delivered > 0 {
+            self.follow_recovery(window, ack, delivery);
+            if !self.conserving {
+                let raised = window.cwnd.saturating_add(ack.delivered);
+                if self.filled {
+                    window.cwnd = raised.min(target);
+                } else if window.cwnd < target || delivery.total < u64::from(self.initial_cwnd) {
+                    window.cwnd = raised;
+                }
+                window.cwnd = window.cwnd.max(MIN_WINDOW);
             }
         }
-        window.cwnd = window.cwnd.max(MIN_WINDOW);
         if matches!(self.mode, Mode::ProbeRtt { .. }) {
             window.cwnd = window.cwnd.min(MIN_WINDOW);
         }
@@ -295,8 +323,9 @@ impl CongestionControl for Bbr {
     fn grow(&mut self, _window: &mut Window, _ack: &Ack) {}
 
     fn on_delivery(&mut self, window: &mut Window, ack: &Ack, delivery: &Delivery) -> bool {
-        self.update_bandwidth(delivery);
-        self.aggregation.on_ack(ack, window.cwnd, &self.bandwidth, self.round.begins());
+        self.mss = ack.mss.max(1);
+        self.update_bandwidth(ack, delivery);
+        self.aggregation.on_ack(ack, window.cwnd, self.rate(), self.round.begins());
         self.update_cycle(ack, delivery);
         self.check_full(ack, delivery);
         if self.update_rtprop(window, ack, delivery) {
@@ -317,6 +346,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_timeout_in_reduction(&mut self) {
+        self.timed_out = self.in_flight.max(1);
         // A full pipe must show again (section 4.3.2.2), and what follows is no round trip of conservation.
         self.full = (0.0, 0);
         self.repairing = true;
@@ -324,6 +354,7 @@ impl CongestionControl for Bbr {
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
+        self.policer = Policer::default();
         self.full = (0.0, 0);
         window.cwnd.max(prior_cwnd)
     }
@@ -337,8 +368,12 @@ impl CongestionControl for Bbr {
         if rate > 0.0 { Span::from_ps((bytes.get() as f64 / rate * 1e12) as u64) } else { Span::ZERO }
     }
 
+    fn packets_per_second(&self) -> Option<f64> {
+        Some(self.pacing)
+    }
+
     fn burst(&self) -> Bytes {
-        Bytes::new(Bbr::burst(self))
+        Bytes::new(u64::MAX)
     }
 
     fn makes_up(&self) -> bool {

@@ -22,6 +22,7 @@ mod name;
 mod newreno;
 mod nv;
 mod own;
+mod policer;
 mod retcp;
 mod round;
 mod scalable;
@@ -277,6 +278,12 @@ macro_rules! registry {
                 match self {
                     Controller::Own(c) => c.pace(bytes),
                     $(Controller::$Controller(c) => c.pace(bytes),)*
+                }
+            }
+            fn packets_per_second(&self) -> Option<f64> {
+                match self {
+                    Controller::Own(c) => c.packets_per_second(),
+                    $(Controller::$Controller(c) => c.packets_per_second(),)*
                 }
             }
             fn burst(&self) -> Bytes {

@@ -15,6 +15,7 @@ use super::info::Limited;
 use super::queue::{Attempt, Chunk, LARGEST};
 use super::sender::{Phase, Sender};
 use super::terms::Terms;
+use crate::cc::CongestionControl;
 use firstlight_units::{Span, Time};
 
 /// Each such span of the smallest round trip halves the bursts of a sender that is slow besides: ...
@@ -140,9 +141,12 @@ impl Sender {
         (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
     }
 
-    /// What the sender would send in 1/1024 s: its window at the last ACK, and what that may grow by, in each round
-    /// trip.
+    /// What the sender would send in 1/1024 s: at the controller's rate if it sets one; else its window at the last ACK,
+    /// and what that may grow by, in each round trip.
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
+        if let Some(packets) = self.cc.packets_per_second() {
+            return (packets * f64::from(terms.mss)) as u64 / PER_SECOND;
+        }
         let eighths = self.rtt.smoothed().map_or(8, |srtt| (srtt.as_ps() / 125_000).max(1));
         let (window, percent) = self.rate;
         (u64::from(window) * u64::from(terms.mss)).saturating_mul(u64::from(percent) * 80_000) / eighths / PER_SECOND

@@ -45,18 +45,27 @@ impl Sender {
     /// A segment leaves.
     #[inline]
     pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
-        let wait = self.cc.pace(Bytes::new(u64::from(len) + u64::from(terms.header))).as_ps() / 1000;
+        let (began, bytes) = self.pacer.burst;
+        let bytes = if began == now { bytes } else { 0 };
+        let makes_up = self.cc.makes_up();
+        let (mss, header) = (u64::from(terms.mss), u64::from(terms.header));
+        let mut wait_ns = |payload: u64| {
+            let headers = payload.div_ceil(mss) * header;
+            self.cc.pace(Bytes::new(payload + headers)).as_ps() / 1000
+        };
+        // A burst waits for all its bytes, in whole nanoseconds.
+        let before = if makes_up && bytes > 0 { wait_ns(bytes) } else { 0 };
+        let after = if makes_up { bytes } else { 0 } + u64::from(len);
+        let wait = wait_ns(after).saturating_sub(before);
         if wait == 0 {
             return;
         }
         self.pacer.sent = self.pacer.sent.saturating_add(1);
-        let left = self.burst_end.saturating_sub(self.next).div_ceil(u64::from(terms.mss));
-        let makes_up = self.cc.makes_up();
+        let left = self.burst_end.saturating_sub(self.next).div_ceil(mss);
         if makes_up && u64::from(self.pacer.sent) + left < FIRST {
             return;
         }
         let pacer = &mut self.pacer;
-        let (began, bytes) = pacer.burst;
         let ready = pacer.next.whole_ns();
         if began != now {
             pacer.late = now.whole_ns().saturating_sub(ready);
@@ -64,7 +73,7 @@ impl Sender {
         let made_up = if makes_up { pacer.late.min(wait / 2) } else { 0 };
         pacer.late -= made_up;
         pacer.next = Time::from_ns(ready.max(now.whole_ns()) + wait - made_up);
-        pacer.burst = (now, u64::from(len) + if began == now { bytes } else { 0 });
+        pacer.burst = (now, bytes + u64::from(len));
     }
 
     /// Whether data have to wait for the pacer: it is not yet time, and no burst that began now goes on.
