@@ -42,11 +42,11 @@ class Packet:
     sacks: tuple[tuple[int, int], ...]
 
 
-def seen(case: Case, kind: str) -> list[Packet]:
-    """Runs the case on hosts of this kind: what each host sends and gets, in order."""
+def seen(text: str, kind: str) -> list[Packet]:
+    """Runs an experiment on hosts of this kind: what each host sends and gets, in order."""
     with TemporaryDirectory(prefix="differential-") as folder:
         file = Path(folder) / "case.toml"
-        file.write_text(case.text(), encoding="utf-8")
+        file.write_text(text, encoding="utf-8")
         overrides = {"hosts.kind": kind, "measure.capture_side": "both"}
         result = firstlight.run(file, overrides, out=Path(folder) / kind, capture=True)
         assert isinstance(result.capture, Path)
@@ -137,7 +137,7 @@ def view(packets: list[Packet], way: Connection, at_us: float, before: int, afte
 
 def report(case: Case, before: int, after: int) -> str:
     """The case, the first packet that differs, and both views of it."""
-    sides = [seen(case, kind) for kind in KINDS]
+    sides = [seen(case.text(), kind) for kind in KINDS]
     first = earliest(*sides)
     if first is None:
         return f"{case}\nall packets are equal"

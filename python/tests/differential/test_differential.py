@@ -246,6 +246,74 @@ def test_packets_are_equal(name: str, kernel: Kernel) -> None:
     assert verdict.apart is not None and verdict.apart < 0.1
 
 
+STAR = """\
+name = "sent"
+seed = 3
+duration = "{duration}"
+
+[fabric]
+kind = "star"
+hosts = {hosts}
+
+[hosts]
+rate = "{rate}"
+delay = "{delay}"
+mtu = "{mtu}"
+
+[tcp]
+cc = "{cc}"
+{more}
+"""
+INCAST = """
+[switch]
+queue = "200kB"
+
+[[workload]]
+kind = "incast"
+to = "host0"
+senders = 16
+size = "200kB"
+period = "40ms"
+"""
+
+
+def star(cc: str, duration: str, path: str, mtu: str, more: str, *, hosts: int = 3) -> str:
+    """An experiment whose links have the rate and the delay of ``path``."""
+    rate, delay = path.split()
+    given = {"cc": cc, "duration": duration, "rate": rate, "delay": delay, "mtu": mtu, "more": more}
+    return STAR.format(hosts=hosts, **given)
+
+
+def flow(start: str, more: str = "", *, source: int = 1) -> str:
+    return f'\n[[flows]]\nfrom = "host{source}"\nto = "host0"\nstart = "{start}"\n{more}'
+
+
+WITHOUT_SACK = "sack = false\n\n[switch]\nqueue = 30\n"
+SENT = {
+    "the end of a flow's last write": star(
+        "newreno", "1ms", "10Gbps 2us", "9000B", flow("0us", 'size = "30kB"')
+    ),
+    "without SACK, duplicates after a timeout": star(
+        "newreno", "260ms", "1Gbps 300us", "9000B", WITHOUT_SACK + flow("0us") + flow("13ms", source=2)
+    ),
+    "a window that Vegas grows unfilled": star(
+        "vegas", "34ms", "3708Mbps 1254us", "9000B", flow("0us", 'size = "10MB"')
+    ),
+    "BBR before its first random phase": star("bbr", "21ms", "1Gbps 200us", "9000B", flow("0us")),
+    "BBR in the first round trip of a recovery": star(
+        "bbr", "700us", "10Gbps 2us", "1500B", INCAST, hosts=17
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_hosts_send_the_same(name: str, kernel: Kernel) -> None:
+    """Each packet at both ends, also where what a host sends later arrives at the same time."""
+    simulated, linux = (sends.seen(SENT[name], kind) for kind in KINDS)
+    assert len(linux) > 10
+    assert sends.earliest(simulated, linux) is None
+
+
 @pytest.mark.parametrize(("window", "mtu"), [("9kB", 9000), ("64kB", 1500), ("256kB", 9000)])
 def test_packets_are_equal_with_fixed_receive_buffers(
     window: str, mtu: int, kernel: Kernel, tmp_path: Path
