@@ -70,9 +70,18 @@ def test_syns_pass_a_port_that_marks_where_they_are_ecn_capable(
 
 
 @pytest.mark.parametrize("floor", [2, 1])
-def test_marks_shrink_windows_to_the_floor_that_is_set(kind: str, floor: int, tmp_path: Path) -> None:
-    """Twenty senders are marked all the time: their windows end at the floor."""
-    flows = run(tmp_path, kind, INCAST.format(senders=20), {"tcp.min_window": floor}).flows
+@pytest.mark.parametrize("cc", ["newreno", "cubic", "dctcp"])
+def test_marks_shrink_windows_to_the_floor_that_is_set(
+    kind: str, cc: str, floor: int, tmp_path: Path
+) -> None:
+    """Twenty senders are marked all the time: their windows end at the floor. These are the controls of Linux
+    hosts whose floor can be set."""
+    settings: dict[str, object] = {
+        "tcp.cc": cc,
+        "tcp.ect_syn": "both" if cc == "dctcp" else "none",
+        "tcp.min_window": floor,
+    }
+    flows = run(tmp_path, kind, INCAST.format(senders=20), settings).flows
     assert flows["timeouts"].sum() == 0
     assert flows["cwnd_packets"].min() == floor
 

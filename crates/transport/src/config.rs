@@ -32,7 +32,7 @@ pub struct TcpConfig {
     #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 16_777_216), extend("x-of" = "packets")))]
     pub initial_window: u32,
     /// Floor of the congestion window after losses and marks. A timeout leaves a window of one packet whatever this
-    /// says, and Swift and BBR have floors of their own.
+    /// says. BBR, Swift and TIMELY have floors of their own: where no other control is used, the key is refused.
     #[cfg_attr(feature = "spec", schemars(range(min = 1, max = 2), extend("x-of" = "packets")))]
     pub min_window: u32,
     /// Cap on the congestion window, whatever the congestion control says: `snd_cwnd_clamp` of a Linux socket.

@@ -23,8 +23,8 @@ use crate::error::{Problem, SpecError};
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, FabricTable, PauseKind};
 use firstlight_circuits::Week;
-use firstlight_transport::EctSyn;
 use firstlight_transport::cc::{CcName, EcnUse};
+use firstlight_transport::{CcConfig, EctSyn};
 use serde_json::Value as Json;
 
 /// Checks the rules that need no network. Returns the week of a hybrid fabric.
@@ -45,6 +45,7 @@ pub(crate) fn check(
     rules.shared_buffer();
     rules.weights();
     rules.classes_of_controllers(conditions);
+    rules.least_window(conditions);
     rules.paced_window();
     rules.ect_on_syn(conditions);
     rules.own_controllers(conditions);
@@ -134,6 +135,19 @@ impl Rules<'_> {
         if let Some(class) = with.filter(|_| is_paused(self.experiment)) {
             let text = "classes of lossless Ethernet have strict priorities: take the weights out, or [pfc]";
             self.wrong(&format!("switch.classes.{class}.weight"), text);
+        }
+    }
+
+    /// Checks that the window's floor is that of some controller in use.
+    fn least_window(&mut self, conditions: &Conditions<'_>) {
+        const KEY: &str = "tcp.min_window";
+        let has_own = |cc: &CcName| cc.simulated().and_then(CcConfig::from_name).is_some_and(|cc| cc.has_own_floor());
+        let used: Vec<CcName> = conditions.controllers().collect();
+        if self.places.has(KEY) && !used.is_empty() && used.iter().all(has_own) {
+            let names: Vec<&str> = used.iter().map(|cc| cc.as_str()).collect();
+            let have = if used.len() == 1 { "has a floor of its" } else { "have floors of their" };
+            let text = format!("has no effect: {} {have} own; take it out", names.join(", "));
+            self.wrong(KEY, text);
         }
     }
 

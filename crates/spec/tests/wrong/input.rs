@@ -634,6 +634,22 @@ fn bounds_of_the_window() {
                  is a constant, that of newreno, cubic, dctcp can be set; take it out";
     let linux = "to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"vegas\"\nmin_window = 1\n";
     assert_eq!(reported(STAR, "to = \"host0\"\n", linux), vegas);
+    let least = |cc: &str, rest: &str| reported(STAR, "", &format!("[tcp]\ncc = \"{cc}\"\nmin_window = 1\n{rest}"));
+    let own = |who: &str| format!("x.toml:15:14: tcp.min_window: has no effect: {who} own; take it out");
+    for cc in ["bbr", "swift", "timely"] {
+        assert_eq!(least(cc, ""), own(&format!("{cc} has a floor of its")));
+    }
+    let and = |cc: &str| format!("[[workload]]\nkind = \"permutation\"\ncc = \"{cc}\"\n");
+    assert_eq!(least("swift", &and("bbr")), own("bbr, swift have floors of their"));
+    assert_eq!(least("bbr", &and("cubic")), "accepted");
+    let on_linux = |cc: &str| {
+        let keys = format!("to = \"host0\"\nhosts = \"linux\"\n[tcp]\ncc = \"{cc}\"\nmin_window = 1\n");
+        reported(STAR, "to = \"host0\"\n", &keys)
+    };
+    assert_eq!(on_linux("bbr"), own("bbr has a floor of its").replace("15:14", "16:14"));
+    for cc in ["newreno", "reno", "cubic", "dctcp"] {
+        assert_eq!(on_linux(cc), "accepted");
+    }
     let paced = |least: u8| {
         reported(STAR, "", &format!("[tcp]\ncc = \"dctcp\"\nmin_window = {least}\n[dctcp]\npaced_floor = 0.1\n"))
     };

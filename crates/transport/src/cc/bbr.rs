@@ -50,6 +50,7 @@ pub struct BbrConfig {}
 
 impl ControllerConfig for BbrConfig {
     const LINUX: Option<&'static str> = Some("bbr");
+    const HAS_OWN_FLOOR: bool = true;
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

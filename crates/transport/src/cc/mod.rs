@@ -145,6 +145,14 @@ macro_rules! registry {
                 }
             }
 
+            /// Whether it has a floor of its own, so that `tcp.min_window` has no effect on it.
+            pub fn has_own_floor(&self) -> bool {
+                match self {
+                    CcConfig::Own(_) => false,
+                    $(CcConfig::$Controller(_) => $Config::HAS_OWN_FLOOR,)*
+                }
+            }
+
             /// A new controller for one connection on a host whose clock has this tick.
             pub(crate) fn build(&self, tick: Span) -> Controller {
                 match self {

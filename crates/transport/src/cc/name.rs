@@ -77,6 +77,8 @@ pub trait ControllerConfig: Copy + Default {
     const NEEDS_OUR_KERNEL: bool = false;
     /// Whether our patch of the kernel makes the controller's least window a parameter, `tcp.min_window`.
     const TAKES_MIN_WINDOW: bool = false;
+    /// Whether the controller has a floor of its own, so that `tcp.min_window` is none of its window.
+    const HAS_OWN_FLOOR: bool = false;
     /// Settings of a host's network namespace that the controller needs: name and value.
     const SYSCTLS: &'static [(&'static str, &'static str)] = &[];
 

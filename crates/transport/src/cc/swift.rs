@@ -28,6 +28,8 @@ use firstlight_units::{Bytes, Span, Time};
 const LEAST: f64 = 0.001;
 /// Timeouts in a row that lead there.
 const RESET_AFTER: u32 = 5;
+/// The least threshold that a loss leaves to the endpoint, in packets. The window falls below it at the next ACK.
+const THRESHOLD: u32 = 2;
 
 /// Swift (SIGCOMM'20). Its times are of the hosts' own clocks: `time_scale` does not stretch them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +74,7 @@ impl Default for SwiftConfig {
 
 impl ControllerConfig for SwiftConfig {
     const LINUX: Option<&'static str> = None;
+    const HAS_OWN_FLOOR: bool = true;
 }
 
 /// The state of Swift.
@@ -143,7 +146,7 @@ impl Swift {
     /// The window that a loss left, where that is too small for the endpoint's threshold.
     fn keep_small(&mut self, window: &mut Window) {
         if let Some(small) = self.small
-            && window.cwnd <= window.floor
+            && window.cwnd <= THRESHOLD
         {
             self.exact.set(window, small);
         }
@@ -156,7 +159,7 @@ impl CongestionControl for Swift {
         self.timeouts = 0;
         self.keep_small(window);
         if window.ssthresh == u32::MAX {
-            window.ssthresh = window.cwnd.max(window.floor);
+            window.ssthresh = window.cwnd.max(THRESHOLD);
         }
         let Some(latency) = ack.latency else { return };
         self.rtt = ack.rtt.unwrap_or(latency.rtt);
@@ -190,15 +193,15 @@ impl CongestionControl for Swift {
         }
         self.left = (cwnd, cut);
         self.regrow = None;
-        self.small = (cwnd < f64::from(window.floor)).then_some(cwnd);
-        (cwnd as u32).clamp(window.floor, window.cwnd.max(window.floor))
+        self.small = (cwnd < f64::from(THRESHOLD)).then_some(cwnd);
+        (cwnd as u32).clamp(THRESHOLD, window.cwnd.max(THRESHOLD))
     }
 
-    fn on_timeout(&mut self, window: &mut Window) {
+    fn on_timeout(&mut self, _window: &mut Window) {
         // A timeout is longer than any round trip, whatever the last ACK's time says.
         let (cwnd, cut) = self.left;
         let cwnd = if cut { cwnd } else { self.cut(cwnd) };
-        self.small = (cwnd < f64::from(window.floor)).then_some(cwnd);
+        self.small = (cwnd < f64::from(THRESHOLD)).then_some(cwnd);
         self.regrow = Some(cwnd).filter(|_| self.small.is_none());
         self.on_timeout_in_reduction();
     }
@@ -283,7 +286,7 @@ mod tests {
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(2_000));
         // A loss leaves a quarter, though the endpoint's threshold is 2, and a fifth timeout the least.
         swift.now += Span::from_us(1_000);
-        assert_eq!(swift.ssthresh(&window, false), window.floor);
+        assert_eq!(swift.ssthresh(&window, false), THRESHOLD);
         assert_eq!(swift.pace(Bytes::new(1500)), Span::from_us(4_000));
         window.cwnd = 2;
         ack(&mut swift, &mut window, 2_001, 1_000);

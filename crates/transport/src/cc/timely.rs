@@ -28,6 +28,9 @@ const PATIENCE: u32 = 5;
 /// Steps of delta by which the rate grows while it grows fast.
 const FAST: f64 = 5.0;
 
+/// The least threshold that a loss leaves to the endpoint, in packets. It bounds nothing: the rate does.
+const THRESHOLD: u32 = 2;
+
 /// The largest rate where no link is known.
 const LINE_RATE: Rate = Rate::from_gbps(10);
 
@@ -75,6 +78,7 @@ impl Default for TimelyConfig {
 
 impl ControllerConfig for TimelyConfig {
     const LINUX: Option<&'static str> = None;
+    const HAS_OWN_FLOOR: bool = true;
 
     fn on_link(self, rate: Rate, _mtu: Bytes) -> Self {
         TimelyConfig { line_rate: self.line_rate.or(Some(rate)), ..self }
@@ -170,7 +174,7 @@ impl CongestionControl for Timely {
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
         self.rate = self.bounded(self.rate / 2.0);
         self.calm = 0;
-        window.cwnd.max(window.floor)
+        window.cwnd.max(THRESHOLD)
     }
 
     fn wants_stamps(&self) -> bool {

@@ -610,6 +610,22 @@ fn marks_shrink_the_window_to_its_floor() {
     }
 }
 
+/// A controller that has a floor of its own sends the same packets whatever the window's floor is.
+#[test]
+fn a_floor_of_its_own_hides_the_window_s() {
+    let own = |name: &&&str| CcConfig::from_name(name).unwrap().has_own_floor();
+    let named: Vec<&str> = CcConfig::NAMES.iter().filter(own).copied().collect();
+    assert_eq!(named, ["timely", "swift", "bbr"]);
+    let history = |name, min_window| {
+        let tcp = TcpConfig { min_window, ..TcpConfig::default() };
+        Wire::new(name, tcp).lose((10..1000).step_by(3)).send(2000).run(after_ms(3000)).history.clone()
+    };
+    for name in named {
+        assert_eq!(history(name, 1), history(name, 2), "{name}");
+    }
+    assert_ne!(history("newreno", 1), history("newreno", 2));
+}
+
 /// A congestion window that nothing reduces stops at its cap, for every controller; so does the first.
 #[test]
 fn the_window_stops_at_its_cap() {
