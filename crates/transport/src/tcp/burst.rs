@@ -141,8 +141,8 @@ impl Sender {
         (bytes / mss).max(u64::from(terms.stack.least_burst)) * mss
     }
 
-    /// What the sender would send in 1/1024 s: at the controller's rate if it sets one; else its window at the last ACK,
-    /// and what that may grow by, in each round trip.
+    /// What the sender would send in 1/1024 s: at the controller's rate if it sets one; else its window at the last
+    /// ACK, and what that may grow by, in each round trip.
     pub(crate) fn bytes_per_ms(&self, terms: &Terms) -> u64 {
         if let Some(packets) = self.cc.packets_per_second() {
             return (packets * f64::from(terms.mss)) as u64 / PER_SECOND;

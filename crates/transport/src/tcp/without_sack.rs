@@ -39,8 +39,8 @@ impl Sender {
         acked.saturating_sub(known).max(1)
     }
 
-    /// Marks the first packet as lost where duplicates, or a partial acknowledgement during recovery, show that. Returns
-    /// how many packets it found lost.
+    /// Marks the first packet as lost where duplicates, or a partial acknowledgement during recovery, show that.
+    /// Returns how many packets it found lost.
     pub(crate) fn detect_without_sack(&mut self, advanced: bool) -> u32 {
         let enough = self.phase < Phase::Recovery && self.board.duplicates >= self.rack.reordering;
         let partial = self.phase == Phase::Recovery && advanced && self.una < self.phase_end;
