@@ -9,10 +9,11 @@ use super::sender::{Phase, Sender};
 
 impl Sender {
     /// A duplicate acknowledgement: one more packet has arrived, beyond the first that is missing. Returns how many
-    /// packets it reports. As measured of Linux, duplicates after a timeout count if data were sent for the first time
-    /// since, and until everything before the timeout is acknowledged.
+    /// packets it reports. As measured of Linux, none counts once all is acknowledged that a recovery or a timeout
+    /// repairs; nor does one after a timeout before data are sent for the first time.
     pub(crate) fn on_duplicate_ack(&mut self) -> u32 {
-        if self.phase == Phase::Loss && (self.next <= self.phase_end || self.una >= self.phase_end) {
+        let repaired = self.phase >= Phase::Recovery && self.una >= self.phase_end;
+        if repaired || (self.phase == Phase::Loss && self.next <= self.phase_end) {
             return 0;
         }
         let missing = self.board.lost().max(1);
