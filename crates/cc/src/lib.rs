@@ -173,7 +173,7 @@ pub trait CongestionControl {
     /// Raise the window for `ack.delivered` packets: the connection is limited by it and not reducing it.
     fn grow(&mut self, window: &mut Window, ack: &Ack);
 
-    /// The same where the program, not the window, limits the connection. Most leave the window then.
+    /// An ACK that might raise the window if the program filled it. Most controllers leave the window then.
     fn on_unfilled(&mut self, _window: &mut Window, _ack: &Ack) {}
 
     /// Congestion was found (loss, or a mark when `marked`): the threshold to fall to.

@@ -13,11 +13,11 @@
 //! 99 % of the rate in bursts of a millisecond, of at least two packets and at most 64 KiB; the window has three bursts
 //! more, and what ACKs have brought above the bandwidth (section 4.5.5, "aggregation").
 //!
-//! Beyond the drafts, as in Linux: where a fifth of all packets is lost BBR keeps one rate (`policer.rs`).
+//! Beyond the drafts, as in Linux: where a fifth of all packets is lost BBR keeps one rate (`long_term.rs`).
 
 use super::bandwidth::{Aggregation, MaxFilter, per_second};
 use super::draw::Draw;
-use super::policer::Policer;
+use super::long_term::LongTermRate;
 use super::round::DeliveredRound;
 use super::{Ack, CongestionControl, ControllerConfig, Delivery, Start, Window};
 use firstlight_units::{Bytes, Span, Time};
@@ -76,7 +76,7 @@ pub struct Bbr {
     /// Packets per second.
     bandwidth: MaxFilter,
     aggregation: Aggregation,
-    policer: Policer,
+    long_term: LongTermRate,
     /// Packets in flight after the last ACK.
     in_flight: u32,
     /// Packets that a timeout after that ACK has found lost.
@@ -110,7 +110,7 @@ impl Bbr {
             mode: Mode::Startup,
             bandwidth: MaxFilter::default(),
             aggregation: Aggregation::default(),
-            policer: Policer::default(),
+            long_term: LongTermRate::default(),
             in_flight: 0,
             timed_out: 0,
             rtprop: Span::MAX,
@@ -134,7 +134,7 @@ impl Bbr {
         match self.mode {
             Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
             Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw { .. } if self.policer.rate().is_some() => (1.0, CWND_GAIN),
+            Mode::ProbeBw { .. } if self.long_term.rate().is_some() => (1.0, CWND_GAIN),
             Mode::ProbeBw { phase, .. } => (CYCLE[phase], CWND_GAIN),
             Mode::ProbeRtt { .. } => (1.0, 1.0),
         }
@@ -142,7 +142,7 @@ impl Bbr {
 
     /// Packets per second: those of the policer, if there is one, or the bandwidth.
     fn rate(&self) -> f64 {
-        self.policer.rate().unwrap_or(self.bandwidth.max())
+        self.long_term.rate().unwrap_or(self.bandwidth.max())
     }
 
     /// Section 4.2.3.2: packets in flight at this gain of a bandwidth, with room for three bursts and an even number.
@@ -169,7 +169,7 @@ impl Bbr {
         let lost = delivery.lost + self.timed_out;
         let begins = self.round.begins() || std::mem::take(&mut self.timed_out) > 0;
         let probes = matches!(self.mode, Mode::ProbeBw { .. });
-        if self.policer.on_delivery(&Delivery { lost, ..*delivery }, ack.now, begins, probes, self.mss) {
+        if self.long_term.on_delivery(&Delivery { lost, ..*delivery }, ack.now, begins, probes, self.mss) {
             self.enter_probe_bw(ack.now);
         }
         self.in_flight = delivery.in_flight;
@@ -355,7 +355,7 @@ impl CongestionControl for Bbr {
     }
 
     fn undo(&mut self, window: &Window, prior_cwnd: u32) -> u32 {
-        self.policer = Policer::default();
+        self.long_term = LongTermRate::default();
         self.full = (0.0, 0);
         window.cwnd.max(prior_cwnd)
     }

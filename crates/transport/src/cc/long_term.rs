@@ -25,7 +25,7 @@ const MS: Span = Span::from_ms(1);
 
 /// The search for a policer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Policer {
+pub(super) struct LongTermRate {
     /// A packet was lost since the search began.
     searches: bool,
     /// The rate is in use.
@@ -40,7 +40,7 @@ pub(super) struct Policer {
     lost: u64,
 }
 
-impl Policer {
+impl LongTermRate {
     /// The rate of the policer in packets per second, if one was found.
     pub(super) fn rate(&self) -> Option<f64> {
         self.found.then_some(self.rate)
@@ -112,14 +112,14 @@ mod tests {
     use super::*;
 
     /// Round trips of 10 ms with 10 packets delivered each, of which `lost` are lost at the last ACK.
-    fn after_rounds(rounds: u32, lost: u32) -> (Policer, u32) {
-        let (mut policer, mut over) = (Policer::default(), 0);
+    fn after_rounds(rounds: u32, lost: u32) -> (LongTermRate, u32) {
+        let (mut long_term, mut over) = (LongTermRate::default(), 0);
         for round in 1..=rounds {
             let delivery = Delivery { total: u64::from(round) * 10, lost, ..Delivery::default() };
             let now = Time::ZERO + MS * 10 * u64::from(round);
-            over += u32::from(policer.on_delivery(&delivery, now, true, true, 1448));
+            over += u32::from(long_term.on_delivery(&delivery, now, true, true, 1448));
         }
-        (policer, over)
+        (long_term, over)
     }
 
     /// By hand: the first interval begins with the loss of round 1, where its first round trip is counted, and ends
@@ -140,15 +140,16 @@ mod tests {
 
     #[test]
     fn rates_that_differ_and_times_without_data_are_no_policer() {
-        let (mut policer, mut total) = (Policer::default(), 0);
+        let (mut long_term, mut total) = (LongTermRate::default(), 0);
         for round in 1..=40 {
             total += if round % 8 < 4 { 10 } else { 20 };
             let delivery = Delivery { total, lost: 8, ..Delivery::default() };
-            policer.on_delivery(&delivery, Time::ZERO + MS * 10 * round, true, true, 1448);
-            assert_eq!(policer.rate(), None, "round {round}");
+            long_term.on_delivery(&delivery, Time::ZERO + MS * 10 * round, true, true, 1448);
+            assert_eq!(long_term.rate(), None, "round {round}");
         }
         let limited = Delivery { total: 10, lost: 8, limited: true, ..Delivery::default() };
-        (1..=40).for_each(|round| _ = policer.on_delivery(&limited, Time::ZERO + MS * 1000 * round, true, true, 1448));
-        assert_eq!(policer.rate(), None);
+        (1..=40)
+            .for_each(|round| _ = long_term.on_delivery(&limited, Time::ZERO + MS * 1000 * round, true, true, 1448));
+        assert_eq!(long_term.rate(), None);
     }
 }
