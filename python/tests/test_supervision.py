@@ -24,7 +24,7 @@ LINUX = {"hosts.kind": "linux"}
 
 
 @pytest.fixture
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A cache whose kernel of 250 Hz is the script, and sources of our own that belong to it."""
     sources = tmp_path / "sources"
     (sources / "kernel").mkdir(parents=True)
@@ -42,7 +42,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (kernel / "linux").chmod(0o755)
     told = {"version": "7.2", "hz": 250, "hash": kernels.source_hash(250), "seccomp": True, "patch": "p"}
     (kernel / "kernel.json").write_text(json.dumps({**told, "config": "c", "source": "s"}))
-    return tmp_path / "cache"
+    yield tmp_path / "cache"
+    installed.builds.cache_clear()
 
 
 @pytest.fixture
