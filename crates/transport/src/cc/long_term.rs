@@ -122,8 +122,8 @@ mod tests {
         (long_term, over)
     }
 
-    /// By hand: the first interval begins with the loss of round 1, where its first round trip is counted, and ends
-    /// with that of round 4; the second lasts for rounds 5 to 8. 1000 packets per second then hold for 48 round trips.
+    /// By hand: the first interval has rounds 1 to 4, the second rounds 5 to 8, and each ends with a loss. A rate of
+    /// 1000 packets per second then holds for 48 round trips.
     #[test]
     fn two_intervals_of_much_loss_give_a_rate_for_48_round_trips() {
         assert_eq!(after_rounds(7, 3).0.rate(), None);

@@ -14,9 +14,6 @@ enum WindowOp {
     Undo,
 }
 
-/// The threshold that a controller with a floor of its own may leave above a smaller window.
-const OWN_FLOOR: u32 = 2;
-
 /// A controller with the state that the endpoint keeps for it.
 struct Driver {
     controller: Controller,
@@ -172,6 +169,8 @@ fn op() -> impl Strategy<Value = WindowOp> {
 fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> {
     let name = config.name();
     let mut driver = Driver::new(config.clone());
+    // A floor of its own stands in the place of the window's.
+    let floor = if config.has_own_floor() { driver.window.floor } else { floor };
     driver.window.floor = floor;
     for &op in ops {
         let before = driver.window;
@@ -194,7 +193,6 @@ fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> 
             }
             _ => cwnd,
         };
-        let least = if config.has_own_floor() { floor.max(OWN_FLOOR) } else { floor };
         let wrong = match op {
             _ if wait > Span::from_secs(5) => format!("the next packet waits for {wait}"),
             _ if after.cwnd < 1 => "a window of nothing".into(),
@@ -204,7 +202,7 @@ fn violation(config: &CcConfig, ops: &[WindowOp], floor: u32) -> Option<String> 
                 "an ACK shrinks the window".into()
             }
             WindowOp::Congestion { .. } | WindowOp::Timeout
-                if !matches!(name, "bbr" | "westwood") && after.ssthresh > before.cwnd.max(least) =>
+                if !matches!(name, "bbr" | "westwood") && after.ssthresh > before.cwnd.max(floor) =>
             {
                 "the threshold rises above the window at congestion".into()
             }

@@ -45,20 +45,21 @@ impl Sender {
     /// A segment leaves.
     #[inline]
     pub(crate) fn pace(&mut self, len: u32, now: Time, terms: &Terms) {
+        let (mss, header) = (u64::from(terms.mss), u64::from(terms.header));
+        let mut wait = self.cc.pace(Bytes::new(u64::from(len) + header)).as_ps() / 1000;
+        if wait == 0 {
+            return;
+        }
         let (began, bytes) = self.pacer.burst;
         let bytes = if began == now { bytes } else { 0 };
         let makes_up = self.cc.makes_up();
-        let (mss, header) = (u64::from(terms.mss), u64::from(terms.header));
-        let mut wait_ns = |payload: u64| {
-            let headers = payload.div_ceil(mss) * header;
-            self.cc.pace(Bytes::new(payload + headers)).as_ps() / 1000
-        };
-        // A burst waits for all its bytes, in whole nanoseconds.
-        let before = if makes_up && bytes > 0 { wait_ns(bytes) } else { 0 };
-        let after = if makes_up { bytes } else { 0 } + u64::from(len);
-        let wait = wait_ns(after).saturating_sub(before);
-        if wait == 0 {
-            return;
+        if makes_up && bytes > 0 {
+            // A burst waits for all its bytes, in whole nanoseconds.
+            let mut wait_ns = |payload: u64| {
+                let headers = payload.div_ceil(mss) * header;
+                self.cc.pace(Bytes::new(payload + headers)).as_ps() / 1000
+            };
+            wait = wait_ns(bytes + u64::from(len)).saturating_sub(wait_ns(bytes));
         }
         self.pacer.sent = self.pacer.sent.saturating_add(1);
         let left = self.burst_end.saturating_sub(self.next).div_ceil(mss);
