@@ -137,8 +137,7 @@ pub struct Delivery {
     pub interval: Option<Span>,
     /// The sender had too little data while the sample was taken, so that the sample may be too low.
     pub limited: bool,
-    /// Packets from the oldest one that was not acknowledged when the sample's packet was sent to the end of the burst
-    /// that it was sent in.
+    /// Packets from the oldest one that was not acknowledged when the sample's packet was sent to that packet.
     pub flight_at_send: u32,
     /// Packets in flight before this ACK.
     pub flight_before: u32,

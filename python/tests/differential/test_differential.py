@@ -299,6 +299,7 @@ SENT = {
     "a window that Vegas grows unfilled": star(
         "vegas", "34ms", "3708Mbps 1254us", "9000B", flow("0us", 'size = "10MB"')
     ),
+    "the packets that NV counts in flight": star("nv", "30ms", "1Gbps 200us", "9000B", flow("0us")),
     "BBR before its first random phase": star("bbr", "21ms", "1Gbps 200us", "9000B", flow("0us")),
     "BBR in the first round trip of a recovery": star(
         "bbr", "700us", "10Gbps 2us", "1500B", INCAST, hosts=17

@@ -9,7 +9,7 @@
 //! - A loss leaves 0.8 of the window. Growth stops, and rates and RTTmin are measured anew from the end of the recovery
 //!   on.
 //! - A timeout halves the pace of growth, down to 1/256 of Reno's. It doubles again whenever growth was found to be
-//!   allowed nine times.
+//!   allowed nine times without a loss between.
 //!
 //! Measured on Linux 7.2 (`/sys/module/tcp_nv` has the numbers: pad 10 and its buffer of 2, least window 2, ACKs and
 //! round trips that are enough, reset period 5 s):
@@ -214,7 +214,7 @@ impl CongestionControl for Nv {
     }
 
     fn ssthresh(&mut self, window: &Window, _marked: bool) -> u32 {
-        (self.may_grow, self.anew) = (false, true);
+        (self.may_grow, self.anew, self.calm) = (false, true, 0);
         ((u64::from(window.cwnd) * LOSS.0 / LOSS.1) as u32).max(window.floor)
     }
 
@@ -265,6 +265,23 @@ mod tests {
             127,
             "measured on Linux"
         );
+    }
+
+    /// A loss while growth is slow: nine allowed judgements without a loss are needed from there on.
+    #[test]
+    fn losses_keep_growth_slow() {
+        let (mut nv, mut window) =
+            (Nv::new(NvConfig {}, Span::ZERO), Window { cwnd: 30, ssthresh: 20, ..Window::new(1) });
+        (nv.reset, nv.halfway) = (Time::MAX, Time::MAX);
+        nv.on_timeout(&mut window);
+        let rounds = |nv: &mut Nv, window: &mut Window, n| (0..n).for_each(|_| round(nv, window, 1000));
+        rounds(&mut nv, &mut window, 8);
+        nv.ssthresh(&window, false);
+        nv.anew = false;
+        rounds(&mut nv, &mut window, 8);
+        assert_eq!(nv.slowed, 1);
+        rounds(&mut nv, &mut window, 1);
+        assert_eq!(nv.slowed, 0);
     }
 
     #[test]

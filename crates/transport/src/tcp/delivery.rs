@@ -23,7 +23,7 @@ struct FlightRecord {
     first_sent: Time,
     /// The sender was limited by its data then.
     limited: bool,
-    /// Packets from the oldest one that was not acknowledged then to the end of the burst.
+    /// Packets from the oldest one that was not acknowledged then to this one.
     extent: u32,
 }
 
@@ -119,7 +119,7 @@ impl Sender {
     #[inline(always)]
     pub(crate) fn record_sent(&mut self, i: usize, now: Time, terms: &Terms) {
         if let Some(rate) = &mut self.delivery_rate {
-            let extent = (self.burst_end - self.una).div_ceil(terms.mss.into());
+            let extent = (self.board.get(i).end() - self.una).div_ceil(terms.mss.into());
             rate.on_sent(i, self.board.in_flight(), extent as u32, now);
         }
     }
