@@ -115,7 +115,8 @@ def guarded(command: Callable[[], object]) -> int:
         sys.stderr.close()
         return 141
     except OSError as e:
-        click.echo(f"error: {core.named(e.filename or 'standard output')}: {e.strerror or e}", err=True)
+        place = e.filename or ("standard output" if _discard_unwritten() else "")
+        click.echo(f"error: {f'{core.named(place)}: ' if place else ''}{e.strerror or e}", err=True)
         return 2 if e.errno == errno.ENAMETOOLONG else 1
     return 0
 
@@ -151,10 +152,12 @@ def main() -> None:
     sys.exit(code)
 
 
-def _discard_unwritten() -> None:
-    """What could not be written to standard output is not tried again at exit."""
+def _discard_unwritten() -> bool:
+    """What could not be written to standard output is not tried again at exit; whether there was any."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return True
+    return False
