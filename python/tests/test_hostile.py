@@ -163,6 +163,7 @@ def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
         (["reproduce", ""], "no reproduction is called ''"),
         (["reproduce", "--out", ""], "an empty name; name a file or a directory"),
         (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
+        (["run", "x.toml", "--trace", "t", "--trace-flows", "5-2"], "5-2 ends before it begins: write 2-5"),
         (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
         (["cc", "new", "fn"], "is a word of Rust"),
@@ -282,12 +283,28 @@ def test_a_crate_that_cannot_be_written_is_not_left_in_part(
 
 def test_only_errors_of_standard_output_name_it() -> None:
     def full() -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))  # of fork
 
     errors = io.StringIO()
     with contextlib.redirect_stderr(errors):
         assert guarded(full) == 1
-    assert errors.getvalue() == "error: No space left on device\n"
+    assert errors.getvalue() == "error: Resource temporarily unavailable\n"
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ("[]", "its bundle.json names no point"),
+        ("null", "its bundle.json is not one of a bundle"),
+        ('"abc"', "its bundle.json is not one of a bundle"),
+        ("[" * 100_000, "its bundle.json is not one of a bundle"),
+    ],
+)
+def test_a_bundle_s_index_is_one(place: Path, points: str, message: str) -> None:
+    with zipfile.ZipFile("odd.zip", "w") as archive:
+        archive.writestr("bundle.json", f'{{"version": "1", "points": {points}}}')
+    code, errors = said("rerun", "odd.zip")
+    assert code == 2 and f"odd.zip: {message}" in errors
 
 
 def test_a_kernel_s_build_names_a_cache_that_cannot_be_written(

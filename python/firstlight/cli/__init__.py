@@ -115,10 +115,14 @@ def guarded(command: Callable[[], object]) -> int:
         sys.stderr.close()
         return 141
     except OSError as e:
-        place = e.filename or ("standard output" if _discard_unwritten() else "")
+        place = e.filename or ("standard output" if e.errno in OF_WRITING else "")
         click.echo(f"error: {f'{core.named(place)}: ' if place else ''}{e.strerror or e}", err=True)
         return 2 if e.errno == errno.ENAMETOOLONG else 1
     return 0
+
+
+OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of writing. One that names no file is of standard output."""
 
 
 class Ended(BaseException):
@@ -152,12 +156,10 @@ def main() -> None:
     sys.exit(code)
 
 
-def _discard_unwritten() -> bool:
-    """What could not be written to standard output is not tried again at exit; whether there was any."""
+def _discard_unwritten() -> None:
+    """What could not be written to standard output is not tried again at exit."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        return True
-    return False

@@ -212,6 +212,8 @@ def _numbers(text: str) -> list[int]:
         first, dash, last = part.strip().partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise PlanError(f"--trace-flows {text}: numbers of flows are needed, such as 0,3-5")
+        if int(last or first) < int(first):
+            raise PlanError(f"--trace-flows {text}: {part} ends before it begins: write {last}-{first}")
         if int(last or first) > LAST_FLOW:
             raise PlanError(f"--trace-flows {text}: there is no flow of such a number")
         found += range(int(first), int(last or first) + 1)

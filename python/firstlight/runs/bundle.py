@@ -131,10 +131,14 @@ def unpack(file: Path, folder: Path) -> Unpacked:
                 staging.commit(_Content(archive))
     except FileNotFoundError:
         raise ResultError(f"{file}: no such file; name what `firstlight bundle` wrote") from None
-    except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, RuntimeError) as e:
+    except (KeyError, TypeError, RecursionError):
+        raise ResultError(f"{file}: its {INDEX} is not one of a bundle; make or fetch it again") from None
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError) as e:
         raise ResultError(f"{file}: not a bundle, or damaged: {e}; make or fetch it again") from None
     except OSError as e:
         raise ResultError(f"{file}: cannot be read: {e.strerror or e}") from None
+    if not entries:
+        raise ResultError(f"{file}: its {INDEX} names no point; make or fetch it again")
     results = [load(place) for _, _, place in entries]
     points = [
         pool.Point(Spec.read(experiment, result.manifest.get("overrides"), sweep=True), label)
