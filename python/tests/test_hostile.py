@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import shlex
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -163,7 +164,8 @@ def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
         (["reproduce", ""], "no reproduction is called ''"),
         (["reproduce", "--out", ""], "an empty name; name a file or a directory"),
         (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
-        (["run", "x.toml", "--trace", "t", "--trace-flows", "5-2"], "5-2 ends before it begins: write 2-5"),
+        (["run", "x.toml", "--trace", "t", "--trace-flows", "5-2"], "it ends before it begins: write 2-5"),
+        (["run", "x.toml", "--trace", "t", "--trace-flows", "9" * 5000], "numbers of flows are needed"),
         (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
         (["cc", "new", "fn"], "is a word of Rust"),
@@ -266,6 +268,16 @@ def test_a_bundle_in_its_own_directory_does_not_hold_itself(place: Path) -> None
         assert said("bundle", "done", "--out", f"done/{name}")[0] == 0
     with zipfile.ZipFile(place / "done" / "two.zip") as archive:
         assert not [name for name in archive.namelist() if name.endswith(".zip")]
+
+
+def test_a_point_that_a_sweep_lost_is_named(place: Path) -> None:
+    (place / "x.toml").write_text(f"{SWEEP}seed = [1, 2]\n")
+    assert said("sweep", "x.toml", "--out", "s", "--jobs", "1")[0] == 0
+    lost = next((place / "s" / "points").iterdir())
+    shutil.rmtree(lost)
+    for command in ("report", "bundle"):
+        expected = f"error: s/points/{lost.name}: this point of the sweep is missing; sweep again\n"
+        assert said(command, "s") == (2, expected)
 
 
 def test_a_crate_that_cannot_be_written_is_not_left_in_part(
