@@ -1,7 +1,9 @@
 """What a point of a sweep costs besides its simulation, by who runs it, in processor time; and how much
 faster a sweep is on two cores than on one, by the clock, beside two processes that only simulate.
 
-Both say something on an idle machine only. POINTS is the number of short points:
+Processor time is the median of alternating rounds. The clock says something on an idle machine only, so that
+every time has beside it what other processes took of the cores meanwhile: of all rounds the calmest count.
+POINTS is the number of short points; with 200 it takes about 5 minutes:
 .venv/bin/python benches/sweeps.py [POINTS]
 """
 
@@ -18,11 +20,19 @@ from pathlib import Path
 
 import firstlight as fl
 from firstlight.runs import forkserver
+from machine import cpu_model
 
 EXPERIMENT = Path(__file__).parent / "etalon-pair.toml"
 MIDDLE, LONG = 5, 240
 """How many times as long as a short point others are."""
 ROUNDS = 5
+"""Rounds that count by the clock."""
+CALM = 0.03
+"""A round in which others take at most this share of the cores is calm."""
+PATIENCE = 60
+"""Seconds after which no further round is tried for the sake of calm."""
+COSTS = 3
+"""Rounds of processor time."""
 SETTINGS = {"duration": "24ms", "warmup": "4800us"}
 JOBS = 2
 
@@ -82,6 +92,30 @@ def cost(run: Callable[[dict[str, list[int]], Path], None], points: int, out: Pa
     return processor_time(lambda: run({"seed": list(range(1, points + 1))}, out))
 
 
+def busy() -> float:
+    """Seconds of processor time that all processes of the machine have taken, and its host from it."""
+    user, nice, system, _, _, *interrupts = map(
+        int, Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    )
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
+class Others:
+    """The share of the machine's cores that other processes take while calls run: the largest of all."""
+
+    def __init__(self) -> None:
+        self.share = 0.0
+
+    def beside(self, call: Callable[[], float]) -> float:
+        """What the call gives."""
+        began, before = time.monotonic(), busy()
+        given: list[float] = []
+        own = processor_time(lambda: given.append(call()))
+        seconds = (time.monotonic() - began) * (os.cpu_count() or 1)
+        self.share = max(self.share, (busy() - before - own) / seconds)
+        return given[0]
+
+
 def clock(cores: int, points: int, out: Path) -> float:
     """Seconds by the clock of a sweep on so many cores, with a process on each."""
     all_cores = os.sched_getaffinity(0)
@@ -121,17 +155,26 @@ def processes_alone(number: int, points: int) -> float:
 
 
 def speedup(points: int, folder: Path) -> None:
-    """Print how much faster two cores are than one, for a sweep and for processes alone: medians."""
-    taken: dict[str, list[float]] = {"sweep": [], "alone": []}
-    seconds: list[float] = []
-    for number in range(ROUNDS):
-        one, two = (clock(cores, points, folder / f"clock{cores}-{number}") for cores in (1, JOBS))
-        taken["sweep"].append(one / two)
-        seconds.append(one)
-        taken["alone"].append(processes_alone(1, points) / processes_alone(JOBS, points))
-    sweep, alone = (f"{statistics.median(ratios):.2f}" for ratios in taken.values())
+    """Print how much faster two cores are than one, for a sweep and for processes alone: medians of the
+    calmest rounds. In every second round two cores come first."""
+    rounds: list[tuple[float, float, float, float]] = []
+    began = time.monotonic()
+    while len(rounds) < ROUNDS or (
+        sum(share <= CALM for share, *_ in rounds) < ROUNDS and time.monotonic() - began < PATIENCE
+    ):
+        others, number = Others(), len(rounds)
+        swept, bare = dict.fromkeys((1, JOBS), 0.0), dict.fromkeys((1, JOBS), 0.0)
+        for cores in sorted(swept, reverse=number % 2 == 1):
+            out = folder / f"clock{cores}-{number}"
+            swept[cores] = others.beside(lambda cores=cores, out=out: clock(cores, points, out))
+            bare[cores] = others.beside(lambda cores=cores: processes_alone(cores, points))
+        rounds.append((others.share, swept[1], swept[1] / swept[JOBS], bare[1] / bare[JOBS]))
+    share, one, sweep, alone = map(statistics.median, zip(*sorted(rounds)[:ROUNDS], strict=True))
     length = SETTINGS["duration"]
-    print(f"| {points} of {length} | {statistics.median(seconds):.1f} s | {sweep} | {alone} |", flush=True)
+    print(
+        f"| {points} of {length} | {one:.1f} s | {sweep:.2f} | {alone:.2f} | {100 * share:.0f} % |",
+        flush=True,
+    )
 
 
 def simulation(points: int) -> float:
@@ -141,38 +184,49 @@ def simulation(points: int) -> float:
 
 
 def measure(points: int, folder: Path) -> None:
-    """Print a table's rows for points of the present length."""
-    per_point: dict[str, float] = {}
-    begins: dict[str, float] = {}
-    before = simulation(points)
-    for number, (name, run) in enumerate({**WAYS, "one process": alone}.items()):
-        jobs = 1 if run is alone else JOBS
-        begins[name] = cost(run, jobs, folder / f"begin{number}")
-        whole = cost(run, points, folder / f"whole{number}")
-        per_point[name] = (whole - begins[name]) / (points - jobs)
-    simulated = (before + simulation(points)) / 2
-    print(f"\nsimulation alone: {1e3 * simulated:.1f} ms of processor time per point, {points} points")
+    """Print a table's rows for points of the present length: medians of rounds, in each of which every way
+    and the simulation alone are measured in turn."""
+    ways = {**WAYS, "one process": alone}
+    simulated: list[float] = []
+    taken: dict[str, list[tuple[float, float, float]]] = {name: [] for name in ways}
+    for number in range(COSTS):
+        simulated.append(simulation(points))
+        for name, run in ways.items():
+            jobs = 1 if run is alone else JOBS
+            out = folder / f"{number}-{len(taken[name])}-{list(ways).index(name)}"
+            begin = cost(run, jobs, out.with_name(f"{out.name}-begin"))
+            each = (cost(run, points, out) - begin) / (points - jobs)
+            taken[name].append((each, each - simulated[-1], begin))
+    once = 1e3 * statistics.median(simulated)
+    print(f"\nsimulation alone: {once:.1f} ms of processor time per point, {points} points")
     print(
         "| run by | per point (ms) | of it besides simulation | to begin and end (s) |\n|---|---:|---:|---:|"
     )
-    for name, seconds in per_point.items():
-        besides = f"{1e3 * (seconds - simulated):.1f} ms, {100 * (1 - simulated / seconds):.0f} %"
-        print(f"| {name} | {1e3 * seconds:.1f} | {besides} | {begins[name]:.1f} |")
+    for name, rows in taken.items():
+        each, besides, begin = map(statistics.median, zip(*rows, strict=True))
+        what = f"{1e3 * besides:.1f} ms, {100 * besides / each:.0f} %"
+        print(f"| {name} | {1e3 * each:.1f} | {what} | {begin:.1f} |", flush=True)
     forkserver.end()
 
 
 def main(points: int) -> None:
-    """Measure short points, and long ones, of which there are a fifth; then what a second core brings."""
-    long = max(points // 5, JOBS + 1)
+    """Measure short points, and long ones, of which there are fewer; then what a second core brings."""
+    long = max(points // 20, JOBS + 1)
     with tempfile.TemporaryDirectory() as name:
         for length, number in ((1, points), (LONG, long)):
             SETTINGS["duration"] = f"{24 * length}ms"
             measure(number, Path(tempfile.mkdtemp(dir=name)))
-        print("\n| points | sweep on one core | on two, times as fast | two processes that only simulate |")
-        print("|---|---:|---:|---:|")
-        for length, number in ((1, 4 * points), (MIDDLE, points), (LONG, long // 2)):
+        print(f"\n{state()}")
+        print("| points | sweep on one core | on two, times as fast | two that only simulate | others |")
+        print("|---|---:|---:|---:|---:|")
+        for length, number in ((1, 2 * points), (MIDDLE, points // 2), (LONG, long)):
             SETTINGS["duration"] = f"{24 * length}ms"
-            speedup(number, Path(tempfile.mkdtemp(dir=name)))
+            speedup(max(number // JOBS, 1) * JOBS, Path(tempfile.mkdtemp(dir=name)))
+
+
+def state() -> str:
+    """What the numbers are of."""
+    return f"Firstlight {fl.__version__}, {os.cpu_count()} processors ({cpu_model()})"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Quantiles, differences of numbers that may be unknown, and the rounding of numbers for files."""
 
+import re
 from collections.abc import Sequence
 from math import sqrt
 from typing import TYPE_CHECKING
@@ -50,3 +51,8 @@ def number(value: float | None) -> str:
 def rounded(value: float | None) -> float | None:
     """A number with six significant digits."""
     return None if value is None else float(f"{value:.6g}")
+
+
+def whole(text: str) -> int | None:
+    """The number that up to 18 digits write; ``None`` for any other text. Python cannot read 5,000."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None

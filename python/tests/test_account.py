@@ -547,6 +547,11 @@ def test_a_sentence_names_the_window_that_was_short(
     ("options", "message"),
     [
         (["--job", "9"], "--job 9: there is no such job: write has jobs 0 to 3"),
+        (["--job", "9" * 5000], ": there is no such job: write has jobs 0 to 3"),
+        (
+            ["--without", f"queueing:{'9' * 5000}"],
+            ": write rto, loss, pause, night, or queueing:N for flow N",
+        ),
         (["--job", "read:0"], "no workload 'read' has jobs: write one of write"),
         (["--message", "99999"], "--message 99999: there is no such message"),
         (["--job", "1", "--flow", "1"], "give one of them"),

@@ -37,7 +37,7 @@ def test_only_what_is_asked_for_is_cleared(cache: Path, command: Command) -> Non
     assert (cache / "kernels" / "one" / "linux").is_file()
     assert command("cache", "--clear", "kernels").returncode == 0
     assert not (cache / "kernels" / "one").exists()
-    with pytest.raises(PlanError, match="'everything' is no group of the cache: write one of "):
+    with pytest.raises(PlanError, match="holds no 'everything': write one of "):
         cached.clear("everything")
 
 

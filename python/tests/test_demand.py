@@ -71,6 +71,7 @@ WRONG = [
     ("negative with a unit", "0,-2kB\n1,0\n", "line 1, column 2: '-2kB' is negative"),
     ("a word", "0,1,2\n1,0,x\n1,2,0\n", "line 2, column 3: 'x' is not a number"),
     ("not a number", "0,1\nnan,0\n", "line 2, column 1: 'nan' is not a number"),
+    ("none in the first row", "0,nan\n1,0\n", "line 1, column 2: 'nan' is not a number"),
     ("infinite", "0,1,2\n1,0,inf\n1,2,0\n", "line 2, column 3: 'inf' is not a number"),
     ("unknown unit", "0,1MW\n1,0\n", "line 1, column 2: 'MW' is not a unit of size"),
     ("empty cell", "0,1\n,0\n", "line 2, column 1: is empty"),

@@ -2,9 +2,11 @@
 bounded time, and nothing of the user's is overwritten."""
 
 import contextlib
+import errno
 import io
 import os
 import shlex
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -162,6 +164,8 @@ def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
         (["reproduce", ""], "no reproduction is called ''"),
         (["reproduce", "--out", ""], "an empty name; name a file or a directory"),
         (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
+        (["run", "x.toml", "--trace", "t", "--trace-flows", "5-2"], "it ends before it begins: write 2-5"),
+        (["run", "x.toml", "--trace", "t", "--trace-flows", "9" * 5000], "numbers of flows are needed"),
         (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
         (["cc", "new", "fn"], "is a word of Rust"),
@@ -226,3 +230,114 @@ def test_printed_commands_work_in_a_folder_with_blanks(
         f"tcp.cc={folder}/mine/target/release/libmine.so",
         "c d.bundle.zip",
     ]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (os.mkfifo, "it is no file; move it out of done"),
+        (lambda file: file.symlink_to("/dev/zero"), "it is no file; move it out of done"),
+        (lambda file: file.symlink_to("missing"), "it is no file; move it out of done"),
+    ],
+)
+def test_a_bundle_holds_files_alone(place: Path, make: Callable[[Path], None], message: str) -> None:
+    (place / "x.toml").write_text(SHORT)
+    assert said("run", "x.toml", "--out", "done")[0] == 0
+    make(place / "done" / "more")
+    code, errors = said("bundle", "done")
+    assert (code, errors) == (2, f"error: {place}/done/more: {message}\n")
+    assert not (place / "done.bundle.zip").exists()
+
+
+def test_a_damaged_table_is_not_bundled(place: Path) -> None:
+    (place / "x.toml").write_text(SHORT)
+    assert said("run", "x.toml", "--out", "done")[0] == 0
+    table = place / "done" / "ports.parquet"
+    content = bytearray(table.read_bytes())
+    content[len(content) // 2] ^= 1
+    table.write_bytes(content)
+    code, errors = said("bundle", "done")
+    assert code == 2 and "ports.parquet: damaged or edited after the run" in errors
+    assert not (place / "done.bundle.zip").exists()
+
+
+def test_a_bundle_in_its_own_directory_does_not_hold_itself(place: Path) -> None:
+    (place / "x.toml").write_text(SHORT)
+    assert said("run", "x.toml", "--out", "done")[0] == 0
+    for name in ("one.zip", "one.zip", "two.zip"):
+        assert said("bundle", "done", "--out", f"done/{name}")[0] == 0
+    with zipfile.ZipFile(place / "done" / "two.zip") as archive:
+        assert not [name for name in archive.namelist() if name.endswith(".zip")]
+
+
+def test_a_point_that_a_sweep_lost_is_named(place: Path) -> None:
+    (place / "x.toml").write_text(f"{SWEEP}seed = [1, 2]\n")
+    assert said("sweep", "x.toml", "--out", "s", "--jobs", "1")[0] == 0
+    lost = next((place / "s" / "points").iterdir())
+    shutil.rmtree(lost)
+    for command in ("report", "bundle"):
+        expected = f"error: s/points/{lost.name}: this point of the sweep is missing; sweep again\n"
+        assert said(command, "s") == (2, expected)
+
+
+def test_a_crate_that_cannot_be_written_is_not_left_in_part(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(file: Path, _: str) -> None:
+        file.touch()
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(file))
+
+    monkeypatch.setattr(Path, "write_text", full)
+    code, errors = said("cc", "new", "mine")
+    assert code == 2 and "mine: cannot be written: No space left on device" in errors
+    assert not (place / "mine").exists()
+
+
+def test_only_errors_of_standard_output_name_it() -> None:
+    def full() -> None:
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))  # of fork
+
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors):
+        assert guarded(full) == 1
+    assert errors.getvalue() == "error: Resource temporarily unavailable\n"
+
+
+@pytest.mark.parametrize(
+    ("points", "message"),
+    [
+        ("[]", "its bundle.json names no point"),
+        ("null", "its bundle.json is not one of a bundle"),
+        ('"abc"', "its bundle.json is not one of a bundle"),
+        ("[" * 100_000, "its bundle.json is not one of a bundle"),
+    ],
+)
+def test_a_bundle_s_index_is_one(place: Path, points: str, message: str) -> None:
+    with zipfile.ZipFile("odd.zip", "w") as archive:
+        archive.writestr("bundle.json", f'{{"version": "1", "points": {points}}}')
+    code, errors = said("rerun", "odd.zip")
+    assert code == 2 and f"odd.zip: {message}" in errors
+
+
+def test_a_kernel_s_build_names_a_cache_that_cannot_be_written(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (place / "file").touch()
+    monkeypatch.setenv("FIRSTLIGHT_CACHE", f"{place}/file/cache")
+    monkeypatch.setattr("firstlight.linux.tools.require", lambda: None)
+    code, errors = said("kernel", "build")
+    assert code == 1 and "file/cache" in errors and "set FIRSTLIGHT_CACHE to another directory" in errors
+
+
+def test_a_report_replaces_reports_alone(place: Path) -> None:
+    (place / "x.toml").write_text(SHORT)
+    assert said("run", "x.toml", "--out", "done")[0] == 0
+    assert said("report", "done")[0] == 0
+    assert said("report", "done")[0] == 0
+    (place / "mine").write_text("precious")
+    page = place / "done" / "report.html"
+    page.unlink()
+    page.symlink_to(place / "mine")
+    code, errors = said("report", "done")
+    assert code == 2 and "report.html: exists and is not a report; move it" in errors
+    assert (place / "mine").read_text() == "precious"

@@ -155,7 +155,7 @@ def _numeric(cell: str) -> bool:
 
 
 def _is_header(cells: list[str]) -> bool:
-    return len(cells) > 1 and (not cells[0] or not any(_numeric(cell) for cell in cells[1:]))
+    return len(cells) > 1 and (not cells[0] or not any(_numeric(cell) for cell in cells))
 
 
 def demand_of(given: ArrayLike | pd.DataFrame) -> tuple[Bytes, tuple[str, ...]]:

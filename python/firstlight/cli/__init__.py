@@ -115,9 +115,14 @@ def guarded(command: Callable[[], object]) -> int:
         sys.stderr.close()
         return 141
     except OSError as e:
-        click.echo(f"error: {core.named(e.filename or 'standard output')}: {e.strerror or e}", err=True)
+        place = e.filename or ("standard output" if e.errno in OF_WRITING else "")
+        click.echo(f"error: {f'{core.named(place)}: ' if place else ''}{e.strerror or e}", err=True)
         return 2 if e.errno == errno.ENAMETOOLONG else 1
     return 0
+
+
+OF_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of writing. One that names no file is of standard output."""
 
 
 class Ended(BaseException):

@@ -3,6 +3,7 @@
 import importlib.util
 import re
 import shlex
+import shutil
 from pathlib import Path
 
 import click
@@ -83,9 +84,14 @@ def new(name: str) -> None:
         raise ResultError(f"{interface}: the crate firstlight-cc is missing; install Firstlight anew")
     files = {"Cargo.toml": MANIFEST.format(name=name, path=interface), "src/lib.rs": SOURCE}
     try:
-        for file, text in files.items():
-            (crate / file).parent.mkdir(parents=True, exist_ok=True)
-            (crate / file).write_text(text)
+        crate.mkdir()
+        try:
+            for file, text in files.items():
+                (crate / file).parent.mkdir(exist_ok=True)
+                (crate / file).write_text(text)
+        except BaseException:
+            shutil.rmtree(crate, ignore_errors=True)
+            raise
     except OSError as e:
         raise unwritable(crate, e) from None
     click.echo(f"wrote {name}/src/lib.rs. Next:")

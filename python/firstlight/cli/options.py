@@ -10,6 +10,7 @@ import click
 
 from firstlight.core import PATIENCE, Timeline, check_patience, named
 from firstlight.errors import PlanError, SpecError
+from firstlight.numbers import whole
 from firstlight.runs.run import DILATED, HOSTS
 from firstlight.runs.shards import Shard
 
@@ -208,13 +209,17 @@ def timeline_of(path: Path | None, flows: str | None, span: str | None) -> Timel
 def _numbers(text: str) -> list[int]:
     """``"0,3-5"`` -> ``[0, 3, 4, 5]``."""
     found: list[int] = []
+    shown = text if len(text) <= 100 else f"{text[:100]}..."
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
-        if not first.isdecimal() or (dash and not last.isdecimal()):
-            raise PlanError(f"--trace-flows {text}: numbers of flows are needed, such as 0,3-5")
-        if int(last or first) > LAST_FLOW:
-            raise PlanError(f"--trace-flows {text}: there is no flow of such a number")
-        found += range(int(first), int(last or first) + 1)
+        begin, end = whole(first), whole(last if dash else first)
+        if begin is None or end is None:
+            raise PlanError(f"--trace-flows {shown}: numbers of flows are needed, such as 0,3-5")
+        if end < begin:
+            raise PlanError(f"--trace-flows {shown}: it ends before it begins: write {end}-{begin}")
+        if end > LAST_FLOW:
+            raise PlanError(f"--trace-flows {shown}: there is no flow of such a number")
+        found += range(begin, end + 1)
     return found
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.errors import RunError
+from firstlight.numbers import whole
 
 GREETING = b"firstlight-join-1"
 NONCE = 32
@@ -59,9 +60,10 @@ def token_of(file: Path) -> bytes:
 def address_of(text: str) -> tuple[str, int]:
     """``HOST:PORT`` or ``[IPv6]:PORT`` as both parts."""
     host, colon, port = text.rpartition(":")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 1 << 16:
+    number = whole(port) or 0
+    if not colon or not host or not 0 < number < 1 << 16:
         raise RunError(f"'{text}' is no address: write one as 10.0.0.1:7000 or [fd00::1]:7000")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    return host.removeprefix("[").removesuffix("]"), number
 
 
 class Link:

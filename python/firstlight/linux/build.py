@@ -50,7 +50,7 @@ def build(
                 say(f"Linux {kernel.version} with a tick of {kernels.milliseconds(hz)} is built already")
                 return kernel
     tools.require()
-    with only_builder(say):
+    with cache_errors(), only_builder(say):
         order = Order(hz, jobs or os.cpu_count() or 1, force, say, progress, tuple(patches))
         if series is not None:
             return newest_that_works(order, series)
@@ -108,6 +108,18 @@ def require_space(folder: Path) -> None:
             f"{folder}: {free / 1e9:.1f} GB are free, a build needs {NEEDED_BYTES / 1e9:.0f} GB for a while; "
             "make room or set FIRSTLIGHT_CACHE to a directory on another disk"
         )
+
+
+@contextlib.contextmanager
+def cache_errors() -> Iterator[None]:
+    """An error of the file system becomes one that names the cache, and how to have another one."""
+    try:
+        yield
+    except OSError as e:
+        place = e.filename or kernels.cache()
+        raise KernelError(
+            f"{place}: {e.strerror or e}: make room or set FIRSTLIGHT_CACHE to another directory"
+        ) from None
 
 
 @contextlib.contextmanager

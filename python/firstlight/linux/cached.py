@@ -66,7 +66,7 @@ def clear(group: str) -> int:
     groups = {entry.group for entry in contents()}
     if group not in groups | {LEFTOVERS}:
         known = ", ".join(sorted(groups | {LEFTOVERS}))
-        raise PlanError(f"'{group}' is no group of the cache: write one of {known}")
+        raise PlanError(f"the cache {kernels.cache()} holds no {group!r}: write one of {known}")
     before = sum(entry.size for entry in contents() if entry.group == group)
     # These remove what killed builds have left.
     with only_builder(lambda _: None), only_one(modules.folder()):

@@ -45,6 +45,8 @@ ASSETS = Path(__file__).parent / "assets"
 """Scripts and styles that pages carry."""
 PAGE = "report.html"
 COMPARISON_PAGE = "compare.html"
+HEAD = 4096
+"""Bytes in which a page has its title."""
 PLACE = ("hosts", "time", "curve", "point")
 """Columns that name a run."""
 Ran = tuple[str, str, str, str, Result]
@@ -293,5 +295,20 @@ def page_of(template: Path, *, scripts: Sequence[str] = (), nonce: str = "", **v
 
 
 def _render(folder: Path, template: str, name: str = PAGE, **values: Any) -> Path:
-    replace_text(folder / name, page_of(TEMPLATES / template, **values))
-    return folder / name
+    file = folder / name
+    if file.exists() and not _is_page(file):
+        raise ResultError(f"{file}: exists and is not a report; move it to another place")
+    replace_text(file, page_of(TEMPLATES / template, **values))
+    return file
+
+
+def _is_page(file: Path) -> bool:
+    """Whether a file is a page of ours, or an empty one."""
+    if not file.is_file():
+        return False
+    try:
+        with file.open("rb") as stream:
+            begin = stream.read(HEAD)
+    except OSError:
+        return False
+    return not begin or b" - Firstlight</title>" in begin

@@ -12,12 +12,12 @@ import re
 import shlex
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from firstlight import core
-from firstlight.core import Spec
+from firstlight.core import Spec, named
 from firstlight.errors import PlanError, ResultError
 from firstlight.linux import installed
 from firstlight.runs import pool
@@ -79,6 +79,7 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
     for label, result in results.items():
         place = _place_of(label, result)
         experiments.setdefault(place, _Experiment(len(experiments), *place)).add_inputs(label, result)
+    contents = _contents(directory, results.values())
     kernels = {json.dumps(k): k for r in results.values() if (k := r.manifest.get("kernel"))}
     index = {
         "format": FORMAT,
@@ -103,8 +104,8 @@ def pack(directory: Path, results: Mapping[str, Result], out: Path) -> Bundle:
         for experiment in experiments.values():
             for name, content in experiment.files():
                 _write(archive, name, content)
-        for file in _files(directory, {_path(result) for result in results.values()}):
-            _write(archive, _inside(directory, file), file.read_bytes())
+        for name, content in contents:
+            _write(archive, name, content)
     programs = (p["run"] for r in results.values() for p in r.manifest.get("spec", {}).get("program", []))
     outside = {run for run in programs if "FIRSTLIGHT_EXPERIMENT" in run or "FIRSTLIGHT_ORIGIN" in run}
     return Bundle(out, len(results), sorted(outside))
@@ -130,10 +131,14 @@ def unpack(file: Path, folder: Path) -> Unpacked:
                 staging.commit(_Content(archive))
     except FileNotFoundError:
         raise ResultError(f"{file}: no such file; name what `firstlight bundle` wrote") from None
-    except (zipfile.BadZipFile, zlib.error, KeyError, TypeError, ValueError, EOFError, RuntimeError) as e:
+    except (KeyError, TypeError, RecursionError):
+        raise ResultError(f"{file}: its {INDEX} is not one of a bundle; make or fetch it again") from None
+    except (zipfile.BadZipFile, zlib.error, ValueError, EOFError, RuntimeError) as e:
         raise ResultError(f"{file}: not a bundle, or damaged: {e}; make or fetch it again") from None
     except OSError as e:
         raise ResultError(f"{file}: cannot be read: {e.strerror or e}") from None
+    if not entries:
+        raise ResultError(f"{file}: its {INDEX} names no point; make or fetch it again")
     results = [load(place) for _, _, place in entries]
     points = [
         pool.Point(Spec.read(experiment, result.manifest.get("overrides"), sweep=True), label)
@@ -235,6 +240,25 @@ def _files(directory: Path, wanted: set[Path]) -> Iterator[Path]:
             if not name.startswith(".") and (here.name != STORE or here / name in wanted)
         )
         yield from (here / name for name in sorted(names) if not name.startswith("."))
+
+
+def _contents(directory: Path, results: Collection[Result]) -> Iterator[tuple[str, bytes]]:
+    """Names in the bundle and contents of the files of ``directory``, each read when it is asked for; raises
+    :class:`ResultError` before that for a file that cannot be packed or is damaged."""
+    files = list(_files(directory, {_path(result) for result in results}))
+    for file in files:
+        if not file.is_file():
+            raise ResultError(f"{named(file)}: it is no file; move it out of {named(directory)}")
+    for result in results:
+        result.check()
+    return ((_inside(directory, file), _read(file)) for file in files if not _is_bundle(file))
+
+
+def _read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as e:
+        raise ResultError(f"{named(file)}: cannot be read: {e.strerror}; make it readable") from None
 
 
 def _write(archive: zipfile.ZipFile, name: str, content: bytes) -> None:

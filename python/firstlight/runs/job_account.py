@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from firstlight.errors import ResultError
+from firstlight.numbers import whole
 from firstlight.runs.account import Account, accounts, choice, duration, picoseconds
 from firstlight.runs.result import Result
 
@@ -124,6 +125,7 @@ def _named(result: Result, job: str) -> tuple[str, int]:
     own = jobs[jobs["workload"] == workload]
     if own.empty:
         raise ResultError(f"--job {job}: no workload {workload!r} has jobs: write one of {', '.join(names)}")
-    if not text.isdecimal() or int(text) not in set(own["job"]):
+    if (number := whole(text)) not in set(own["job"]):
         raise ResultError(f"--job {job}: there is no such job: {workload} has jobs 0 to {max(own['job'])}")
-    return workload, int(text)
+    assert number is not None, "a job has a number"
+    return workload, number

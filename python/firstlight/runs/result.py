@@ -10,6 +10,7 @@ import functools
 import hashlib
 import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -108,6 +109,14 @@ class Result:
         if entry is None or entry["hash"] != hash_of(content):
             raise ResultError(f"{file}: damaged or edited after the run; run the experiment again")
         return content
+
+    def check(self, largest: float = math.inf) -> None:
+        """Raise :class:`ResultError` when a file of a stored result is not what was stored. Of files with
+        more bytes than ``largest`` only the size is compared, by :func:`load`."""
+        assert self.path is not None, "only a stored result has files"
+        for name, entry in self.manifest.get(FILES, {}).items():
+            if entry["bytes"] <= largest:
+                self._intact(self.path / name)
 
     @property
     def tables(self) -> list[str]:
@@ -405,11 +414,7 @@ def is_sound(path: Path) -> bool:
     """Whether ``path`` holds a result of which nothing is missing, damaged or edited. Of files larger than
     :data:`SMALL` only the size is compared."""
     try:
-        result = load(path)
-        files: dict[str, dict[str, Any]] = result.manifest.get(FILES, {})
-        for name, entry in files.items():
-            if entry["bytes"] <= SMALL:
-                result._intact(path / name)
+        load(path).check(SMALL)
     except ResultError:
         return False
     return True

@@ -277,6 +277,8 @@ def load_sweep(directory: str | Path) -> Sweep:
         settings, keys = zip(*((dict(p["set"]), str(p["key"])) for p in index["points"]), strict=True)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise ResultError(f"{path / INDEX}: not the index of a finished sweep; sweep again") from None
+    if lost := next((key for key in keys if not (path / STORE / key).is_dir()), None):
+        raise ResultError(f"{path / STORE / lost}: this point of the sweep is missing; sweep again")
     results = Results([path / STORE / key for key in keys])
     rows = [{**setting, **result.row} for setting, result in zip(settings, results, strict=True)]
     return Sweep(name, axes, list(settings), results, rows, path)

@@ -43,7 +43,7 @@ def check(cause: str) -> str:
 
 def _flow(cause: str) -> int | None:
     """The flow of ``queueing:FLOW``; ``None`` for other causes."""
-    found = re.fullmatch(r"queueing:([0-9]+)", cause)
+    found = re.fullmatch(r"queueing:([0-9]{1,18})", cause)
     return int(found[1]) if found else None
 
 

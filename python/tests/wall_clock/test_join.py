@@ -360,7 +360,7 @@ def test_tokens_are_secret_and_long_enough(tmp_path: Path) -> None:
         link.token_of(tmp_path / "none")
 
 
-@pytest.mark.parametrize("text", ["10.0.0.1", ":7000", "a:0", "a:70000", "a:x", ""])
+@pytest.mark.parametrize("text", ["10.0.0.1", ":7000", "a:0", "a:70000", "a:x", "a:²", "a:" + "9" * 5000, ""])
 def test_addresses_have_a_port(text: str) -> None:
     with pytest.raises(RunError, match="is no address"):
         link.address_of(text)
