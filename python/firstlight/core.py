@@ -3,6 +3,7 @@
 import functools
 import hashlib
 import json
+import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -33,7 +34,9 @@ def text_of(file: Path) -> str:
             raise SpecError(f"{name}: larger than {LARGEST_TEXT >> 20} MiB; name a smaller file")
         return content.decode("utf-8-sig")
     except FileNotFoundError:
-        raise SpecError(f"{name}: no such file") from None
+        meant = file.with_name(f"{file.name}.toml")
+        hint = f": did you mean {named(meant)}?" if os.path.isfile(meant) else ""
+        raise SpecError(f"{name}: no such file{hint}") from None
     except IsADirectoryError:
         raise SpecError(f"{name}: is a directory; name the experiment's .toml file") from None
     except OSError as e:

@@ -166,6 +166,7 @@ def test_a_list_of_tables_is_no_sweep(place: Path) -> None:
         (["run", "x.toml", "--out", "x.toml/r"], "x.toml is a file; name another place"),
         (["run", "x.toml", "--trace", "t", "--trace-flows", "5-2"], "it ends before it begins: write 2-5"),
         (["run", "x.toml", "--trace", "t", "--trace-flows", "9" * 5000], "numbers of flows are needed"),
+        (["run", "x"], "x: no such file: did you mean x.toml?"),
         (["run", "x.toml", "--trace", "no/t.pftrace"], "there is no directory no; make it first"),
         (["reproduce", "/"], "no reproduction is called"),
         (["cc", "new", "fn"], "is a word of Rust"),

@@ -94,9 +94,7 @@ def axes_of(spec: Spec) -> dict[str, list[Any]]:
     if isinstance(table, list):
         raise PlanError(f"{spec.path}: sweep: expected a table, found a list: write [sweep]")
     if not isinstance(table, dict) or not table:
-        raise PlanError(
-            f'{spec.path}: has no [sweep] table; add one such as\n  [sweep]\n  "voq.small" = [8, 16, 32]'
-        )
+        raise PlanError(f"{spec.path}: has no [sweep] table; add one such as\n  [sweep]\n  seed = [1, 2, 3]")
     return check_axes(flatten(table), f"{spec.path}: [sweep]")
 
 
