@@ -6,10 +6,10 @@
 //! the window and begins an inference phase of three round trips without growth. Early congestion in that phase leaves
 //! a window of one packet. Otherwise LP is Reno.
 //!
-//! Linux 7.2 finds early congestion on one connection in eight only: as measured of 64 connections, on those whose peer's
-//! timestamps begin below 2^29. They begin at random, and the smoothed delay, which has the peer's timestamp in it, has
-//! 29 bits. On all others windows are NewReno's. `lp.early = false`, the default, is Linux's LP: it draws for each
-//! connection whether it finds early congestion. `true` is the paper's.
+//! Linux 7.2 finds early congestion on one connection in eight only: as measured of 64 connections, on those whose
+//! peer's timestamps begin below 2^29. They begin at random, and the smoothed delay, which has the peer's timestamp in
+//! it, has 29 bits. On all others windows are NewReno's. `lp.early = false`, the default, is Linux's LP: it draws for
+//! each connection whether it finds early congestion. `true` is the paper's.
 
 use super::draw::Draw;
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
