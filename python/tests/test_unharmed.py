@@ -601,6 +601,7 @@ def test_a_list_in_itself_is_an_error(short: Path) -> None:
         ({"seed": 10**5000}, "seed: a number of 16610 bits is too large"),
         ({"seed": None, "warmup": "0s", "tcp.frto": None}, "the file has no tcp.frto"),
         ({"seed": object()}, "override seed: expected"),
+        ({"seed": {1: 2}}, "override seed: the key 1 is not a text"),
         ({3: 4}, "override 3: the name of a key is a text"),
         ("duration=1ms", "write keys with their values"),
         ({"name": "\udcff"}, "not Unicode"),

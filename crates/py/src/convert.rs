@@ -13,13 +13,15 @@ const DEEPEST: usize = 100;
 
 /// A dictionary of overrides, in its own order.
 pub(crate) fn overrides(dict: &Bound<'_, PyDict>) -> PyResult<Vec<(String, OverrideValue)>> {
-    table_of(dict, 0)
+    table_of(dict, "", 0)
 }
 
-fn table_of(dict: &Bound<'_, PyDict>, depth: usize) -> PyResult<Vec<(String, OverrideValue)>> {
+/// The entries of a table that is the value, or in the value, of the key `within`.
+fn table_of(dict: &Bound<'_, PyDict>, within: &str, depth: usize) -> PyResult<Vec<(String, OverrideValue)>> {
     dict.iter()
         .map(|(key, value)| {
-            let key: String = key.extract()?;
+            let no_text = |_| PyTypeError::new_err(format!("override {within}: the key {key} is not a text"));
+            let key: String = key.extract().map_err(no_text)?;
             let value = override_value(&key, &value, depth)?;
             Ok((key, value))
         })
@@ -47,7 +49,7 @@ fn override_value(key: &str, value: &Bound<'_, PyAny>, depth: usize) -> PyResult
         let items = value.try_iter()?.map(|item| override_value(key, &item?, depth + 1));
         items.collect::<PyResult<_>>().map(OverrideValue::List)
     } else if let Ok(dict) = value.cast::<PyDict>() {
-        table_of(dict, depth + 1).map(OverrideValue::Table)
+        table_of(dict, key, depth + 1).map(OverrideValue::Table)
     } else if let Ok(plain) = value.call_method0("tolist") {
         // A number or an array of numpy.
         override_value(key, &plain, depth + 1)

@@ -123,6 +123,9 @@ impl Kind {
             }
             (Class::Name(names), TomlValue::Text(text)) => one_of(text, names),
             (Class::Count { least, most, of }, TomlValue::Integer(n)) => count(*n, *least, *most, of),
+            (Class::Count { least, most, .. }, TomlValue::Text(text)) if is_too_long(text) => {
+                Err(format!("{text} is out of range: use {least} to {most}"))
+            }
             (Class::Number { .. }, TomlValue::Integer(n)) => self.number(*n as f64),
             (Class::Number { .. }, TomlValue::Float(x)) => self.number(*x),
             (Class::List { item, least, most }, TomlValue::List(items)) if (*least..=*most).contains(&items.len()) => {
@@ -320,6 +323,11 @@ fn one_of(text: &str, names: &[(String, String)]) -> Result<Json, String> {
 pub(crate) fn not_one_of<'a>(text: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest(text, names.clone()).map_or(String::new(), |name| format!(": did you mean \"{name}\"?"));
     format!("'{text}' is not one of {}{near}", names.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a text is a whole number that is too large for TOML.
+fn is_too_long(text: &str) -> bool {
+    (19..100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
 }
 
 fn count(n: i64, least: u64, most: u64, of: &str) -> Result<Json, String> {

@@ -278,7 +278,8 @@ fn unknown(path: &str, table: &SchemaTable, variant: Option<&Variant>) -> String
     if let Some(near) = nearest(name, siblings.iter().copied()) {
         return format!("unknown key: did you mean {}?", join(parent, near));
     }
-    if let Some(elsewhere) = model::keys().iter().find(|key| key.key.name == name) {
+    let far = |path: &str| (path.matches('*').count(), path.matches('.').count());
+    if let Some(elsewhere) = model::keys().iter().filter(|key| key.key.name == name).min_by_key(|key| far(&key.path)) {
         return format!("unknown key: did you mean {}?", elsewhere.path.replace('*', "0"));
     }
     let table = if parent.is_empty() { "the experiment".into() } else { format!("[{parent}]") };

@@ -65,6 +65,7 @@ fn unknown_keys_and_tables() {
         ("[voq]", "[vok]", "x.toml:25:2: vok: unknown key: did you mean voq?"),
         ("small = 16", "small = 16\nrto_min = \"1ms\"",
          "x.toml:27:1: voq.rto_min: unknown key: did you mean tcp.rto_min?"),
+        ("duration", "cc", "x.toml:1:1: cc: unknown key: did you mean tcp.cc?"),
         ("small = 16", "small = 16\nzzz = 1",
          "x.toml:27:1: voq.zzz: unknown key: [voq] has small, large, advance, linger, ecn_small, ecn_large, red"),
         ("from =", "form =", "x.toml:29:1: flows.0.form: unknown key: did you mean flows.0.from?"),
@@ -425,6 +426,8 @@ fn overrides_say_where_they_come_from() {
     assert_eq!(typed("voq.larg", "50"), "x.toml, from --set voq.larg: voq.larg: unknown key: did you mean voq.large?");
     assert_eq!(typed("duration", "5"),
         "x.toml, from --set duration: duration: '5' has no unit: add one of s, ms, us, ns, ps, as in \"180us\"");
+    assert_eq!(typed("seed", "18446744073709551616"),
+        "x.toml, from --set seed: seed: 18446744073709551616 is out of range: use 0 to 9223372036854775807");
     assert_eq!(text("duration", OverrideValue::Integer(5)),
         "x.toml, from --set duration: duration: expected a time, found the number 5, which has no unit: write for \
          example \"180us\"");
