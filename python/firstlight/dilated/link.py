@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from firstlight.errors import RunError
+from firstlight.errors import PlanError, RunError
 from firstlight.numbers import whole
 
 GREETING = b"firstlight-join-1"
@@ -62,7 +62,7 @@ def address_of(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     number = whole(port) or 0
     if not colon or not host or not 0 < number < 1 << 16:
-        raise RunError(f"'{text}' is no address: write one as 10.0.0.1:7000 or [fd00::1]:7000")
+        raise PlanError(f"'{text}' is no address: write one as 10.0.0.1:7000 or [fd00::1]:7000")
     return host.removeprefix("[").removesuffix("]"), number
 
 

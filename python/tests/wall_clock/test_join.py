@@ -20,7 +20,7 @@ import pytest
 from firstlight import core
 from firstlight.cli import app, guarded
 from firstlight.dilated import link, machine, machines, outputs, parts, run
-from firstlight.errors import RunError
+from firstlight.errors import PlanError, RunError
 from test_dilated import commands, engines, experiment, gone, groups, program
 
 lacking = [f"{check.name}: {check.found}" for check in machine.examine() if check.needed and not check.ok]
@@ -362,7 +362,7 @@ def test_tokens_are_secret_and_long_enough(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["10.0.0.1", ":7000", "a:0", "a:70000", "a:x", "a:²", "a:" + "9" * 5000, ""])
 def test_addresses_have_a_port(text: str) -> None:
-    with pytest.raises(RunError, match="is no address"):
+    with pytest.raises(PlanError, match="is no address"):
         link.address_of(text)
 
 
