@@ -22,7 +22,7 @@ import numpy as np
 from firstlight.runs.divergence import completion
 
 from . import packets
-from .case import CONTROLLERS, Case, draw
+from .case import CONTROLLERS, OTHERS, Case, draw, draw_other
 from .packets import Difference
 
 SHRINKS = 30
@@ -116,13 +116,17 @@ def parser() -> argparse.ArgumentParser:
     parser.add_argument("--jobs", type=int, default=None, help="runs at a time (default: one per processor)")
     parser.add_argument("--out", type=Path, default=Path("results/differential"))
     parser.add_argument("--no-shrink", action="store_true")
+    parser.add_argument(
+        "--others", action="store_true", help="draw 12 controllers, and three in ten without SACK"
+    )
     return parser
 
 
 def main() -> None:
     """Judge the cases, shrink one of each kind, and list all."""
     asked = parser().parse_args()
-    cases = [draw(asked.seed, number) for number in range(asked.cases)]
+    drawn = draw_other if asked.others else draw
+    cases = [drawn(asked.seed, number) for number in range(asked.cases)]
     with ProcessPoolExecutor(asked.jobs) as pool:
         verdicts = list(pool.map(judge, cases))
         found = kinds(verdicts)
@@ -148,8 +152,10 @@ def main() -> None:
     (asked.out / "list.json").write_text(json.dumps(listing, indent=1) + "\n", encoding="utf-8")
     for failure in failed:
         print(f"failed: {failure}", file=sys.stderr)
-    for cc in CONTROLLERS:
+    for cc in OTHERS if asked.others else CONTROLLERS:
         print(f"{cc}: {summary([v for v in verdicts if v.case.cc == cc])}")
+    if asked.others:
+        print(f"without SACK: {summary([v for v in verdicts if not v.case.sack])}")
     print(f"all: {summary(verdicts)}")
     print(spread(verdicts))
 

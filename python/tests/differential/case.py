@@ -6,6 +6,11 @@ from math import exp, log
 from random import Random
 
 CONTROLLERS = ("newreno", "cubic", "dctcp")
+OTHERS = (
+    *("newreno", "cubic", "bic", "highspeed", "htcp", "hybla", "illinois", "scalable", "vegas", "veno"),
+    *("westwood", "yeah"),
+)
+"""Controllers that draw no random numbers and set no rate."""
 HEADERS = 52
 """Bytes of IP and TCP headers in a packet with timestamps."""
 
@@ -55,6 +60,7 @@ class Case:
     threshold: int | None = None
     """Packets above which the switch marks."""
     ecn: bool = False
+    sack: bool = True
     rto_min_ms: int = 200
     drain: int = 0
     """The receiver fetches packets at the rate divided by this; 0: at once."""
@@ -87,6 +93,8 @@ class Case:
         ]
         # The default of simulated hosts is RFC 3168's, which has none.
         syn = 'ect_syn = "both"\n' if self.cc == "dctcp" else ""
+        if not self.sack:
+            syn += "sack = false\n"
         duration = 60_000_000
         if self.writer:
             steps, at = [], 0
@@ -128,6 +136,7 @@ class Case:
             replace(self, drain=0),
             replace(self, reader=None),
             replace(self, ecn=False),
+            replace(self, sack=True),
             replace(self, threshold=None),
             replace(self, bottleneck=1),
             replace(self, queue=None),
@@ -193,3 +202,10 @@ def draw(seed: int, number: int) -> Case:
         writer=writer,
         reader=reader,
     )
+
+
+def draw_other(seed: int, number: int) -> Case:
+    """Case ``number`` of ``seed`` with one of :data:`OTHERS`, three in ten without SACK."""
+    random = Random(f"v{seed} {number}")
+    cc = random.choice(OTHERS)
+    return replace(draw(seed, number), cc=cc, sack=random.random() >= 0.3)

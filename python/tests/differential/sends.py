@@ -17,7 +17,7 @@ import firstlight
 from conformance import trace
 
 from .__main__ import KINDS
-from .case import Case, draw
+from .case import Case, draw, draw_other
 from .packets import Connection, blocks
 
 AT_ONCE_US = 0.5
@@ -155,8 +155,10 @@ def main() -> None:
     parser.add_argument("number", type=int, nargs="+")
     parser.add_argument("--before", type=int, default=10, help="lines before the difference")
     parser.add_argument("--after", type=int, default=6, help="lines from it on")
+    parser.add_argument("--others", action="store_true", help="as `python -m differential --others` draws")
     given = parser.parse_args()
-    cases = [draw(given.seed, number) for number in given.number]
+    drawn = draw_other if given.others else draw
+    cases = [drawn(given.seed, number) for number in given.number]
     with ProcessPoolExecutor() as pool:
         for text in pool.map(partial(report, before=given.before, after=given.after), cases):
             print(text, end="\n\n", flush=True)

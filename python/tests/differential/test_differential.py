@@ -11,7 +11,7 @@ from firstlight.linux.kernels import Kernel
 
 from . import many, packets, sends
 from .__main__ import KINDS, SHRINKS, Verdict, judge, kinds, shrink, spread, summary
-from .case import Case, Flow, Reader, draw
+from .case import OTHERS, Case, Flow, Reader, draw, draw_other
 from .packets import Connection, Row
 
 PAIR: Connection = (0, 10_000, 1, 10_000)
@@ -137,6 +137,13 @@ def test_captures_distinguish_hosts_of_different_racks(tmp_path: Path) -> None:
     assert {packet.way[::2] for packet in found if packet.payload} == {(i, 16 + i) for i in range(16)}
     assert all(packet.sent == (packet.host == packet.way[0]) for packet in found)
     assert {connection[::2] for connection in packets.read(capture)} == {(i, 16 + i) for i in range(16)}
+
+
+def test_other_draws_have_each_controller_with_and_without_sack() -> None:
+    cases = [draw_other(301, number) for number in range(200)]
+    assert {case.cc for case in cases} == set(OTHERS)
+    assert 40 < sum(not case.sack for case in cases) < 80
+    assert all(("sack = false" in case.text()) != case.sack for case in cases)
 
 
 def drawn(seed: int, number: int) -> Case:
