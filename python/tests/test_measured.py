@@ -12,6 +12,7 @@ from firstlight.claims import agreement, measures, reproduce
 from firstlight.claims.claim import Claim, Platform
 from firstlight.claims.form import Plot
 from firstlight.claims.measures import throughput
+from firstlight.claims.measures.units import in_bytes
 from firstlight.claims.outcome import Estimate, Measured, Outcome, summarized
 from firstlight.claims.read import read
 from firstlight.claims.rows import Row
@@ -472,3 +473,8 @@ def test_progress_is_what_the_chosen_flows_have_delivered() -> None:
     )
     result.manifest["spec"] |= {"measure": {"throughput": "1ms"}, "warmup": "4ms"}
     assert progress(result, {"src": 1}).to_dict() == {4000: 0, 5000: 125e3, 6000: 375e3, 8000: 500e3}
+
+
+@pytest.mark.parametrize(("size", "count"), [("0B", 0), ("9kB", 9e3), ("1TB", 1e12), ("64KiB", 65536)])
+def test_sizes_have_each_unit_of_an_experiment(size: str, count: float) -> None:
+    assert in_bytes(size) == count

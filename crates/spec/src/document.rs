@@ -114,12 +114,14 @@ impl TomlValue {
         }
     }
 
-    /// Reads one TOML value, as typed after `--set key=`.
-    pub fn parse(text: &str, origin: &Origin) -> Option<TomlValue> {
+    /// Reads one TOML value, as typed after `--set key=`; `None` for what is not TOML, and the problem of a number that
+    /// is too large.
+    pub fn parse(text: &str, origin: &Origin) -> Option<Result<TomlValue, String>> {
         let value = DeValue::parse(text).ok()?;
-        let mut raw = convert(value.get_ref(), value.span(), "").ok()?.value;
-        raw.replace_origin(origin);
-        Some(raw)
+        Some(convert(value.get_ref(), value.span(), "").map_err(|(_, _, problem)| problem).map(|mut raw| {
+            raw.value.replace_origin(origin);
+            raw.value
+        }))
     }
 
     fn replace_origin(&mut self, origin: &Origin) {

@@ -93,16 +93,19 @@ impl Kind {
     /// The example as a value.
     pub(crate) fn example_json(&self) -> Json {
         let value = TomlValue::parse(&self.example, &Origin::File(0)).expect("an example is TOML");
-        self.check_value(&value).unwrap_or_else(|problem| panic!("an example is of its own type: {problem}"))
+        value
+            .and_then(|value| self.check_value(&value))
+            .unwrap_or_else(|problem| panic!("an example is of its own type: {problem}"))
     }
 
     /// Checks a value. The error says what was found and what would be right.
     pub(crate) fn check(&self, node: &TomlNode) -> Result<Json, String> {
         if let (TomlValue::Text(text), Origin::Set(_), false) = (&node.value, &node.origin, self.is_textual())
-            && let Some(value) = TomlValue::parse(text.trim(), &node.origin)
+            && let Some(read) = TomlValue::parse(text.trim(), &node.origin)
         {
             // A name that looks like a number is a valid text if the value can also be a text.
-            return self.check_value(&value).or_else(|problem| self.check_value(&node.value).map_err(|_| problem));
+            let checked = read.and_then(|value| self.check_value(&value));
+            return checked.or_else(|problem| self.check_value(&node.value).map_err(|_| problem));
         }
         self.check_value(&node.value).map_err(|problem| {
             let (TomlValue::Text(text), Origin::Set(key)) = (&node.value, &node.origin) else { return problem };
@@ -123,9 +126,6 @@ impl Kind {
             }
             (Class::Name(names), TomlValue::Text(text)) => one_of(text, names),
             (Class::Count { least, most, of }, TomlValue::Integer(n)) => count(*n, *least, *most, of),
-            (Class::Count { least, most, .. }, TomlValue::Text(text)) if is_too_long(text) => {
-                Err(format!("{text} is out of range: use {least} to {most}"))
-            }
             (Class::Number { .. }, TomlValue::Integer(n)) => self.number(*n as f64),
             (Class::Number { .. }, TomlValue::Float(x)) => self.number(*x),
             (Class::List { item, least, most }, TomlValue::List(items)) if (*least..=*most).contains(&items.len()) => {
@@ -145,7 +145,8 @@ impl Kind {
 
     /// Whether a default is one of the values: [`Kind::check`] takes it as TOML writes it.
     pub fn takes_default(&self, value: &Json) -> bool {
-        TomlValue::parse(&toml_of(value), &Origin::File(0)).is_some_and(|value| self.check_value(&value).is_ok())
+        let value = TomlValue::parse(&toml_of(value), &Origin::File(0));
+        value.is_some_and(|value| value.is_ok_and(|value| self.check_value(&value).is_ok()))
     }
 
     fn unexpected(&self, value: &TomlValue) -> String {
@@ -323,11 +324,6 @@ fn one_of(text: &str, names: &[(String, String)]) -> Result<Json, String> {
 pub(crate) fn not_one_of<'a>(text: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     let near = nearest(text, names.clone()).map_or(String::new(), |name| format!(": did you mean \"{name}\"?"));
     format!("'{text}' is not one of {}{near}", names.collect::<Vec<_>>().join(", "))
-}
-
-/// Whether a text is a whole number that is too large for TOML.
-fn is_too_long(text: &str) -> bool {
-    (19..100).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) && text.parse::<i64>().is_err()
 }
 
 fn count(n: i64, least: u64, most: u64, of: &str) -> Result<Json, String> {

@@ -7,8 +7,18 @@ from random import Random
 
 CONTROLLERS = ("newreno", "cubic", "dctcp")
 OTHERS = (
-    *("newreno", "cubic", "bic", "highspeed", "htcp", "hybla", "illinois", "scalable", "vegas", "veno"),
-    *("westwood", "yeah"),
+    "newreno",
+    "cubic",
+    "bic",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
 )
 """Controllers that draw no random numbers and set no rate."""
 HEADERS = 52
@@ -93,8 +103,7 @@ class Case:
         ]
         # The default of simulated hosts is RFC 3168's, which has none.
         syn = 'ect_syn = "both"\n' if self.cc == "dctcp" else ""
-        if not self.sack:
-            syn += "sack = false\n"
+        sack = "" if self.sack else "sack = false\n"
         duration = 60_000_000
         if self.writer:
             steps, at = [], 0
@@ -114,7 +123,8 @@ class Case:
             f'receive_rate = "{self.rate_mbps // self.bottleneck}Mbps"\n'
             f'delay = "{self.rtt_us * 250}ns"\nmtu = "{self.mtu}B"\n{loss}'
             f"[switch]\n{switch}{adapter}"
-            f'[tcp]\ncc = "{self.cc}"\necn = {str(self.ecn).lower()}\nrto_min = "{self.rto_min_ms}ms"\n{syn}'
+            f'[tcp]\ncc = "{self.cc}"\necn = {str(self.ecn).lower()}\nrto_min = "{self.rto_min_ms}ms"\n'
+            f"{syn}{sack}"
             f"{''.join(sources)}"
             f'[measure]\ncapture = true\ncapture_side = "both"\n'
         )

@@ -427,7 +427,7 @@ fn overrides_say_where_they_come_from() {
     assert_eq!(typed("duration", "5"),
         "x.toml, from --set duration: duration: '5' has no unit: add one of s, ms, us, ns, ps, as in \"180us\"");
     assert_eq!(typed("seed", "18446744073709551616"),
-        "x.toml, from --set seed: seed: 18446744073709551616 is out of range: use 0 to 9223372036854775807");
+        "x.toml, from --set seed: seed: the number 18446744073709551616 is too large");
     assert_eq!(text("duration", OverrideValue::Integer(5)),
         "x.toml, from --set duration: duration: expected a time, found the number 5, which has no unit: write for \
          example \"180us\"");

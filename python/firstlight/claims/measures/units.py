@@ -1,8 +1,9 @@
 """Quantities of a manifest's ``spec`` as numbers."""
 
+from firstlight import _core
+
 RATES = {"Tbps": 1e12, "Gbps": 1e9, "Mbps": 1e6, "kbps": 1e3, "bps": 1.0}
 TIMES = {"ms": 1e3, "us": 1.0, "ns": 1e-3, "ps": 1e-6, "s": 1e6}
-SIZES = {"kB": 1e3, "MB": 1e6, "GB": 1e9, "B": 1.0}
 
 
 def bits_per_second(rate: str) -> float:
@@ -12,7 +13,7 @@ def bits_per_second(rate: str) -> float:
 
 def in_bytes(size: str) -> float:
     """``9kB`` as 9000."""
-    return _number(size, SIZES)
+    return float(_core.bytes_of(size))
 
 
 def in_us(time: str) -> float:
