@@ -150,7 +150,10 @@ def processes_alone(number: int, points: int) -> float:
         process.stdout.readline()
     began = time.monotonic()
     for process in running:
-        process.communicate("begin\n")
+        process.stdin.write("begin\n")
+        process.stdin.flush()
+    for process in running:
+        process.communicate()
     return time.monotonic() - began
 
 

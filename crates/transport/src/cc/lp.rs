@@ -6,12 +6,12 @@
 //! the window and begins an inference phase of three round trips without growth. Early congestion in that phase leaves
 //! a window of one packet. Otherwise LP is Reno.
 //!
-//! Linux 7.2 finds early congestion on few connections. Of 64 that shared a queue of 24 ms for 1.2 s, 9 of the 11 whose
-//! peer's timestamps began below 2^29 backed off, and 3 of the 53 others. Timestamps begin at random, so about one
-//! connection in eight is concerned. One flow that filled queues of 12 to 180 ms over 20 s had NewReno's windows at
-//! each of 19,999 samples. A smoothed delay of 29 bits that has the peer's timestamp in it would explain the bound; the
-//! three others are not explained. `lp.early = false`, the default, is Linux's LP: it draws for each connection whether
-//! it finds early congestion. `true` is the paper's.
+//! Linux 7.2 finds early congestion on few connections. In two runs of 32 connections that shared a queue of 24 ms for
+//! 1.2 s, 9 of the 11 whose peer's timestamps began below 2^29 backed off, and 3 of the 53 others. Timestamps begin at
+//! random, so about one connection in eight is concerned. One flow that filled queues of 12 to 180 ms over 20 s had
+//! NewReno's windows at each of 19,999 samples. A smoothed delay of 29 bits that has the peer's timestamp in it would
+//! explain the bound; the three others are not explained. `lp.early = false`, the default, is Linux's LP: it draws for
+//! each connection whether it finds early congestion. `true` is the paper's.
 
 use super::draw::Draw;
 use super::{Ack, CongestionControl, ControllerConfig, NewReno, NewRenoConfig, Start, Window};
