@@ -3,7 +3,7 @@ faster a sweep is on two cores than on one, by the clock, beside two processes t
 
 Processor time is the median of alternating rounds. The clock says something on an idle machine only, so that
 every time has beside it what other processes took of the cores meanwhile: of all rounds the calmest count.
-POINTS is the number of short points; with 200 it takes about 5 minutes:
+POINTS is the number of short points (200); with 60 it takes 4 minutes:
 .venv/bin/python benches/sweeps.py [POINTS]
 """
 
