@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -103,15 +104,19 @@ def test_dilated_time_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """``doctor`` names what a machine lacks; this one may be such a machine."""
     monkeypatch.setattr(machine, "TUN", tmp_path / "tun")
     monkeypatch.setattr(machine, "MOUNTS", tmp_path / "mounts")
-    monkeypatch.setattr(installed, "LIBVT", tmp_path / "libvt.so")
+    built, library = installed.LIBVT, tmp_path / "a blank, and: a colon" / "libvt.so"
+    library.parent.mkdir()
+    monkeypatch.setattr(installed, "LIBVT", library)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {3})
     (tmp_path / "mounts").write_text("proc /proc proc rw 0 0\n")
     checks = {check.name: check for check in machine.examine()}
     for name in ("processors", "LibVT", "TUN devices", "control groups"):
         assert not checks[name].ok and checks[name].todo, checks[name]
     assert checks["shell"].found == "not tried: LibVT is missing"
-    (tmp_path / "libvt.so").write_text("no library")
+    library.write_text("no library")
     assert "cannot be preloaded" in machine.shell().found
+    shutil.copy(built, library)
+    assert machine.shell().found == "dilated"
     limits = checks["processor limits"]
     assert not limits.ok and not limits.needed, "an experiment need not have hosts.cores"
 

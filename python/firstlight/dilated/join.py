@@ -98,16 +98,16 @@ def take_part(link: Link, address: str, name: str, say: Say) -> bool:
 def carry_out(link: Link, plan: dict[str, Any], machine: int, factor: int) -> dict[str, bytes]:
     """Run this machine's hosts to the end. Return the files that their programs wrote."""
     host, port = link.peer
-    order = {
+    order: dict[str, Any] = {
         "engine": f"[{host}]:{port}" if ":" in host else f"{host}:{port}",
         "machine": machine,
         "keys": link.datagram_keys,
         "factor": factor,
         "guest": str(installed.guest()),
-        "libvt": str(installed.libvt()),
     }
     with RunDirectory(dilated.MEMORY_MB) as run, controls.ready(plan):
         run.write("part.json", json.dumps(plan))
+        order["libvt"] = str(run.link("libvt.so", installed.libvt()))
         run.write("join.json", json.dumps(order))
         with dilated.started(run) as process:
             watch(link, process, run, plan)

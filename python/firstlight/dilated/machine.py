@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from firstlight.linux import installed, tools
+from firstlight.linux.directory import RunDirectory
 from firstlight.linux.doctor import Check
 
 DILATED = "Linux hosts, dilated time"
@@ -75,9 +76,10 @@ def shell() -> Check:
     """Programs are started by a shell that LibVT can stand before."""
     if not installed.LIBVT.is_file():
         return _check("shell", True, "not tried: LibVT is missing", "")
-    given = {**os.environ, "LD_PRELOAD": str(installed.LIBVT), "LIBVT_TDF": "2"}
     command = ["/bin/sh", "-c", "exec date +%s"]
-    done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
+    with RunDirectory(0) as run:
+        given = {**os.environ, "LD_PRELOAD": str(run.link("libvt.so", installed.LIBVT)), "LIBVT_TDF": "2"}
+        done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
     ok = done.returncode == 0 and not done.stderr  # the loader only warns of a library that is missing
     said = done.stderr.strip().splitlines()[-1:] or ["it does not run programs"]
     return Check(

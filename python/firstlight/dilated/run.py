@@ -55,7 +55,7 @@ def execute(
         machines.gathered(experiment, plan) as others,
     ):
         guest.prepare(run, experiment, text, capture)
-        dilated = {**settings(), "joined": others.for_engine()}
+        dilated = {**settings(run), "joined": others.for_engine()}
         run.write("run.json", json.dumps({**run.json("run.json"), "dilated": dilated}))
         others.prepare(run)
         with guest.logs_kept(run, logs):
@@ -66,12 +66,12 @@ def execute(
             return others.add_to(outcome.read(run, described()), run)
 
 
-def settings() -> dict[str, Any]:
+def settings(run: RunDirectory) -> dict[str, Any]:
     """The engine's settings besides the experiment."""
     return {
         "guest": str(installed.guest()),
-        "libvt": str(installed.libvt()),
-        "libadu": str(installed.libadu()),
+        "libvt": str(run.link("libvt.so", installed.libvt())),
+        "libadu": str(run.link("libadu.so", installed.libadu())),
     }
 
 

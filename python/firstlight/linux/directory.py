@@ -61,8 +61,8 @@ class RunDirectory:
             raise RunError(f"{self.path / name}: cannot be written: {e.strerror}") from None
 
     def link(self, name: str, target: Path) -> Path:
-        """A link in the directory to ``target``, whose own path may have blanks and commas, which a kernel's
-        command line cannot contain."""
+        """A link in the directory to ``target``, whose own path may have blanks, commas and colons, which a
+        kernel's command line and ``LD_PRELOAD`` cannot contain."""
         link = self.path / name
         link.symlink_to(target.resolve())
         return link

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from etalon import LOOP, fabric
 from firstlight.dilated import controls, machine
 from firstlight.errors import RunError
+from firstlight.linux import installed
 from marked_wire import unfit
 from writers import MSS, demand, writers
 
@@ -46,8 +48,12 @@ def program(name: str, command: str, on: str = "host0", more: str = "") -> str:
     return f'[[program]]\non = "{on}"\nname = "{name}"\nrun = """{command}"""\n{more}\n'
 
 
-def test_a_round_trip_takes_what_its_links_take(tmp_path: Path) -> None:
-    """Four links of 100 us: no more than the machine adds, divided by the factor, and never less."""
+def test_a_round_trip_takes_what_its_links_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four links of 100 us: no more than the machine adds, divided by the factor, and never less. The path of
+    the library that gives programs dilated time may have blanks and colons."""
+    library = tmp_path / "a blank, and: a colon" / "libvt.so"
+    library.parent.mkdir()
+    monkeypatch.setattr(installed, "LIBVT", shutil.copy(installed.LIBVT, library))
     result = fl.run(experiment(tmp_path, program("ping", "ping -c 5 -i 0.002 host1")))
     output = result.programs["ping"]
     times = [float(line.split("time=")[1].split()[0]) for line in output.splitlines() if "time=" in line]
