@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -38,7 +39,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     installed.builds.cache_clear()
     kernel = kernels.folder() / f"7.2-hz250-{kernels.source_hash(250)}"
     (kernel / "modules").mkdir(parents=True)
-    (kernel / "linux").write_text(f"#!{sys.executable}\n{(HERE / 'fake_kernel.py').read_text()}")
+    words = shlex.join([sys.executable, str(HERE / "fake_kernel.py")])
+    (kernel / "linux").write_text(f'#!/bin/sh\nexec {words} "$@"\n')
     (kernel / "linux").chmod(0o755)
     told = {"version": "7.2", "hz": 250, "hash": kernels.source_hash(250), "seccomp": True, "patch": "p"}
     (kernel / "kernel.json").write_text(json.dumps({**told, "config": "c", "source": "s"}))

@@ -159,6 +159,32 @@ def test_the_command_sweeps_the_file_s_table(small: Path, command: Command, tmp_
     assert again.stdout == done.stdout
 
 
+def test_functions_are_called_by_workers() -> None:
+    """Answers come in the order of the items. What a function raises is raised here, by name if it is ours; a
+    worker that dies says so."""
+    assert pool.mapped(str, range(20), jobs=2) == [str(i) for i in range(20)]
+    assert pool.mapped(str, [], jobs=2) == []
+    assert len(set(pool.mapped(_process, range(8), jobs=1))) == 1
+    with pytest.raises(fl.errors.ResultError, match="no result"):
+        pool.mapped(_refuse, range(4), jobs=2)
+    with pytest.raises(fl.errors.RunError, match="ZeroDivisionError"):
+        pool.mapped(_divide, [0])
+    with pytest.raises(fl.errors.RunError, match="ended .exit code 3"):
+        pool.mapped(os._exit, [3])
+
+
+def _process(_: int) -> int:
+    return os.getpid()
+
+
+def _refuse(_: int) -> None:
+    raise fl.errors.ResultError("no result")
+
+
+def _divide(by: int) -> float:
+    return 1 / by
+
+
 def test_a_failing_point_is_named_and_the_others_kept(small: Path, tmp_path: Path) -> None:
     store = tmp_path / "store"
     good = pool.Point(fl.core.Spec.read(small), "good")

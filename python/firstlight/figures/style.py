@@ -103,6 +103,8 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ca
         canvas = Canvas(figsize=size, layout="constrained")
         paint(canvas)
         _take_literally(canvas)
+        canvas.draw_without_rendering()
+        canvas.set_layout_engine("none")  # both forms have one layout, found once
         svg = io.StringIO()
         canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
         png = io.BytesIO()

@@ -34,7 +34,7 @@ from firstlight.figures.style import Figure
 from firstlight.numbers import number
 from firstlight.pages import verdicts
 from firstlight.pages.lines import Line, columns_of, lines_of, note_of
-from firstlight.runs import compare, sweep
+from firstlight.runs import compare, pool, sweep
 from firstlight.runs.again import with_accounts
 from firstlight.runs.pauses import trees, written
 from firstlight.runs.result import Result, is_result, load
@@ -93,12 +93,13 @@ def write(directory: Path) -> Path:
     raise ResultError(f"{directory}: {what}")
 
 
-def write_reproduction(done: reproductions.Reproduction) -> Path:
-    """Write the report of a reproduction, and its figures as SVG and PNG."""
+def write_reproduction(done: reproductions.Reproduction, jobs: int | None = None) -> Path:
+    """Write the report of a reproduction, and its figures as SVG and PNG, drawn by ``jobs`` processes (one
+    for each core if ``None``)."""
     sections = []
     judged = {score.claim.name: score for score in done.scores}
-    for outcome, rows in zip(done.outcomes, done.rows, strict=True):
-        drawn = figures(outcome)
+    pictures = pool.mapped(figures, done.outcomes, jobs)
+    for outcome, rows, drawn in zip(done.outcomes, done.rows, pictures, strict=True):
         for figure in drawn:
             figure.save(done.path / "figures" / outcome.claim.name)
         sections.append(_section(outcome, rows, drawn, judged[outcome.claim.name]))

@@ -18,7 +18,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from queue import Queue
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from firstlight import errors
 from firstlight.core import PATIENCE, Spec, check_patience
@@ -27,8 +27,11 @@ from firstlight.runs import forkserver, leftovers
 from firstlight.runs.result import Results, is_sound
 from firstlight.runs.run import Surroundings, key_of, surroundings
 from firstlight.runs.staging import unwritable
+from firstlight.runs.worker import as_text, of_text
 
 Event = Literal["progress", "done"]
+T = TypeVar("T")
+R = TypeVar("R")
 Listener = Callable[["Point", Event, float], None]
 SHORT = 0.1
 """Seconds of a point after which a worker is given two at a time: it begins the next without waiting."""
@@ -158,6 +161,36 @@ def run_all(points: Sequence[Point], store: Path, means: Means | None = None) ->
     return Results([p.target(store) for p in points])
 
 
+def mapped(function: Callable[[T], R], items: Sequence[T], jobs: int | None = None) -> list[R]:
+    """``function`` of each item, in their order, by worker processes; ``function``, items and what it returns
+    are pickled. Raises what ``function`` raises, if it is an error of Firstlight, else :class:`RunError`."""
+    inbox: Queue[tuple[_Worker, dict[str, Any]]] = Queue()
+    todo = iter(enumerate(items))
+    found: dict[int, R] = {}
+    workers: list[_Worker] = []
+    try:
+        for number, item in itertools.islice(todo, jobs or cores()):
+            workers.append(_Worker(inbox))
+            workers[-1].call(number, function, item)
+        while len(found) < len(items):
+            worker, message = inbox.get()
+            if "error" in message:
+                raise getattr(errors, str(message.get("kind")), errors.RunError)(message["error"])
+            found[message["number"]] = of_text(message["returned"])
+            for number, item in itertools.islice(todo, 1):
+                worker.call(number, function, item)
+    finally:
+        _end(workers)
+    return [found[number] for number in range(len(items))]
+
+
+def _end(workers: "Sequence[_Worker]") -> None:
+    for worker in workers:  # they exit side by side
+        worker.leave()
+    for worker in workers:
+        worker.end()
+
+
 class _Workers:
     """The workers of one call, and the points that they share."""
 
@@ -176,10 +209,7 @@ class _Workers:
             while any(w.points for w in workers):
                 self.handle(*self.inbox.get())
         finally:
-            for worker in workers:  # they exit side by side
-                worker.leave()
-            for worker in workers:
-                worker.end()
+            _end(workers)
             leftovers.clear(self.store)
 
     def feed(self, worker: "_Worker") -> None:
@@ -265,6 +295,13 @@ class _Worker:
             "row": means.rows is not None,
         }
         self._waiting += 1
+        self._send(task)
+
+    def call(self, number: int, function: Callable[[T], Any], item: T) -> None:
+        """Have the process call ``function`` with ``item``."""
+        self._send({"number": number, "call": as_text((function, item))})
+
+    def _send(self, task: dict[str, Any]) -> None:
         with contextlib.suppress(BrokenPipeError):  # it has died: its listener says so
             self.process.stdin.write(json.dumps(task) + "\n")
             self.process.stdin.flush()

@@ -4,9 +4,11 @@
 so it never outlives the process that needs it.
 """
 
+import base64
 import contextlib
 import json
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -128,6 +130,24 @@ def serve(task: dict[str, Any], report: Reporter, storing: Storing) -> None:
         storing.add(number, result.row if task["row"] else None, written)
 
 
+def as_text(value: Any) -> str:
+    """A pickled value, for a line of JSON."""
+    return base64.b64encode(pickle.dumps(value)).decode()
+
+
+def of_text(text: str) -> Any:
+    """The value that :func:`as_text` has made a text of."""
+    return pickle.loads(base64.b64decode(text))
+
+
+def call(task: dict[str, Any], report: Reporter) -> None:
+    """Call a function, and report what it returns."""
+    number = task["number"]
+    with errors_reported(report, number):
+        function, item = of_text(task["call"])
+        report.send(number=number, returned=as_text(function(item)))
+
+
 def main() -> None:
     """Serve tasks until the input closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -136,4 +156,8 @@ def main() -> None:
     report = Reporter()
     storing = Storing(report)
     while True:
-        serve(json.loads(tasks.get()), report, storing)
+        task = json.loads(tasks.get())
+        if "call" in task:
+            call(task, report)
+        else:
+            serve(task, report, storing)

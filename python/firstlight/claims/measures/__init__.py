@@ -6,6 +6,7 @@ which computes all of its metrics at once, or ``value``, whose metrics have para
 
 from collections.abc import Callable
 from math import isfinite
+from weakref import WeakKeyDictionary
 
 from firstlight.claims.measures import (
     captured,
@@ -28,7 +29,8 @@ MEASURES: dict[str, Callable[[Result], float]] = {
     **queues.MEASURES,
     **throughput.MEASURES,
 }
-FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
+Family = Callable[[Result], dict[str, float]]
+FAMILIES: tuple[Family, ...] = (
     connections.metrics,
     fct.metrics,
     jobs.metrics,
@@ -38,6 +40,17 @@ FAMILIES: tuple[Callable[[Result], dict[str, float]], ...] = (
 )
 
 
+_KNOWN: "WeakKeyDictionary[Result, dict[Family, dict[str, float]]]" = WeakKeyDictionary()
+"""The metrics of results that live, which rows, verdicts and figures ask for again and again."""
+
+
+def _metrics(result: Result, family: Family) -> dict[str, float]:
+    known = _KNOWN.setdefault(result, {})
+    if family not in known:
+        known[family] = family(result)
+    return known[family]
+
+
 def value(result: Result, name: str) -> float | None:
     """A metric of the summary, one of ``MEASURES`` or of ``FAMILIES``; ``None`` where the run has no such
     metric."""
@@ -45,7 +58,9 @@ def value(result: Result, name: str) -> float | None:
     if found is None and name in MEASURES:
         found = MEASURES[name](result)
     if found is None:
-        found = next((known[name] for known in (f(result) for f in FAMILIES) if name in known), None)
+        found = next(
+            (known[name] for known in (_metrics(result, f) for f in FAMILIES) if name in known), None
+        )
     if found is None:
         found = phases.value(result, name)
     return found if found is not None and isfinite(found) else None
@@ -53,4 +68,4 @@ def value(result: Result, name: str) -> float | None:
 
 def interval(result: Result, name: str) -> tuple[float, float] | None:
     """The 95 % interval of a metric by the flows of a single run; ``None`` where it is not known."""
-    return fct.interval(fct.metrics(result), name)
+    return fct.interval(_metrics(result, fct.metrics), name)
