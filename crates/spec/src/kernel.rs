@@ -9,15 +9,13 @@ use crate::settings::{RouteAttributes, set_sysctl};
 use crate::tables::Experiment;
 use firstlight_linux::{Parameter, Sysctl};
 use firstlight_transport::cc::LinuxControl;
-use firstlight_transport::{Autotune, CcConfig, Memory, TcpConfig};
+use firstlight_transport::{Autotune, CcConfig, TcpConfig};
 use firstlight_units::Span;
 
 /// The ticks of the kernels that there are: 1/HZ.
 const TICKS: [Span; 3] = [Span::from_ms(1), Span::from_ms(4), Span::from_ms(10)];
 /// The receive buffer that a kernel starts with.
 const UNTUNED_BUFFER: u64 = 131_072;
-/// Headers of IP and TCP in a packet, with timestamps.
-const HEADERS: u64 = 52;
 
 /// The sysctls of every Linux host: a connection uses no metrics that an earlier one has saved, and buffers have the
 /// sizes that a kernel with ample memory chooses, however little memory this one has.
@@ -108,7 +106,7 @@ impl<'a> Kernel<'a> {
                 kernel.parameters.extend(experiment.linux.cpu.parameters());
             }
         }
-        kernel.windows(experiment.hosts.mtu.get());
+        kernel.windows();
         kernel.bounds(controls);
         kernel.timeouts();
         kernel.acks();
@@ -186,7 +184,7 @@ impl<'a> Kernel<'a> {
         }
     }
 
-    fn windows(&mut self, mtu: u64) {
+    fn windows(&mut self) {
         if self.has("initial_window") {
             self.route.set("initcwnd", &self.tcp.initial_window.to_string());
         }
@@ -195,8 +193,7 @@ impl<'a> Kernel<'a> {
         }
         let window = self.tcp.receive_window;
         if self.has("receive_window") {
-            let (window, payload) = (window.get(), mtu - HEADERS);
-            let buffer = (window + window * Memory::BESIDE_PAYLOAD / payload).min(i32::MAX as u64);
+            let buffer = self.tcp.receive_memory().min(i32::MAX as u64);
             let fixed = self.tcp.autotune == Autotune::Off;
             let first = if fixed { buffer } else { buffer.min(UNTUNED_BUFFER) };
             self.sysctl("tcp_rmem", format!("4096 {first} {buffer}"));

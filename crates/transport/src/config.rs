@@ -1,6 +1,7 @@
 //! The settings of a TCP endpoint. Defaults are those of a Linux kernel out of the box.
 
 use crate::autotune::Autotune;
+use crate::tcp::memory_of_2012;
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, SettingError, Span};
 
@@ -15,6 +16,9 @@ pub struct Endpoint {
 
 /// The option for timestamps of the interfaces: 14 bytes, padded to whole words.
 pub(crate) const LATENCY_OPTION: u16 = 16;
+
+/// Bytes of IP and TCP header with timestamps.
+const HEADERS: u16 = 52;
 
 /// The span that is added to probe and reordering timeouts; measured (docs/models/tcp.md).
 const TIMER_SLACK: Span = Span::from_ms(2);
@@ -328,10 +332,20 @@ impl TcpConfig {
         if self.tick.is_zero() { Span::ZERO } else { TIMER_SLACK }
     }
 
-    /// The window scale that lets `receive_window`, and as much as a program may ask for, fit in 16 bits (RFC 7323,
+    /// Bytes of memory of the receive buffer at most (`tcp_rmem`, third number).
+    pub fn receive_memory(&self) -> u64 {
+        let window = self.receive_window.get();
+        match self.stack.receive_memory {
+            Some(memory) => memory.get(),
+            None if self.autotune == Autotune::Year2012 => memory_of_2012(window),
+            None => window + window * Memory::BESIDE_PAYLOAD / u64::from(self.mtu - HEADERS),
+        }
+    }
+
+    /// The window scale that lets the receive buffer, and as much as a program may ask for, fit in 16 bits (RFC 7323,
     /// section 2).
     pub(crate) fn window_scale(&self) -> u8 {
-        let most = self.receive_window.get().max(self.stack.receive_limit.get());
+        let most = self.receive_memory().max(self.stack.receive_limit.get());
         let bits = 64 - most.leading_zeros() as u8;
         bits.saturating_sub(16)
     }

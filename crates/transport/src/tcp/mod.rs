@@ -44,6 +44,7 @@ mod without_sack;
 
 pub use info::{CongestionState, Info};
 pub use offer_2012::WINDOW_OF_2012;
+pub(crate) use offer_2012::memory_of_2012;
 pub(crate) use queue::LARGEST;
 pub use queue::Send;
 pub use reader::ReadRate;

@@ -16,7 +16,6 @@
 use super::offer_2012::{self, Tuning2012};
 use super::terms::Terms;
 use crate::autotune::Autotune;
-use crate::config::Memory;
 use firstlight_units::{Bytes, Span, Time};
 
 /// The largest window that a SYN can offer.
@@ -68,12 +67,7 @@ pub(crate) struct Offer {
 
 impl Offer {
     pub(crate) fn new(terms: &Terms) -> Self {
-        let window = terms.receive_window.get();
-        let most = match terms.stack.receive_memory {
-            Some(memory) => memory.get(),
-            None if terms.autotune == Autotune::Year2012 => window * WHOLE / offer_2012::SHARE,
-            None => window + window * Memory::BESIDE_PAYLOAD / u64::from(terms.mss),
-        };
+        let most = terms.receive_memory();
         let first = terms.stack.receive_buffer.get();
         let (buffer, share) = match terms.autotune {
             Autotune::On => (first.min(most), WHOLE / 2),
@@ -412,6 +406,7 @@ impl Offer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Memory;
     use crate::config::TcpConfig;
 
     fn offer() -> Offer {

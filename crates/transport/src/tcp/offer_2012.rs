@@ -25,6 +25,11 @@ pub(super) const SHARE: u64 = 192;
 /// The largest receive window of a kernel of 2012: what a buffer of 4 MiB holds.
 pub const WINDOW_OF_2012: Bytes = Bytes::new((4 << 20) * SHARE / 256);
 
+/// The buffer of a kernel of 2012 that has room for so large a window, in bytes.
+pub(crate) fn memory_of_2012(window: u64) -> u64 {
+    window * 256 / SHARE
+}
+
 /// What a receiver of 2012 knows of its connection.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning2012 {

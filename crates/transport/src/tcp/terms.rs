@@ -178,8 +178,9 @@ impl Announcement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::StackConfig;
     use firstlight_net::{FlowTuple, Packet, TcpFlags, TcpHeader};
-    use firstlight_units::Span;
+    use firstlight_units::{Bytes, Span};
 
     fn sizes(timestamps: bool, sack: bool, stamped: bool) -> (u32, u16, u16) {
         let terms = Terms::new(&TcpConfig { mtu: 1500, timestamps, sack, ..TcpConfig::default() }, stamped);
@@ -193,6 +194,16 @@ mod tests {
         assert_eq!(sizes(false, true, false), (1460, 40, 52));
         assert_eq!(sizes(false, false, false), (1460, 40, 48));
         assert_eq!(sizes(true, true, true), (1432, 68, 76));
+    }
+
+    /// A buffer with room for windows of 6 MB takes 9.4 MB where packets have 1500 bytes (measured: Linux 7.2).
+    #[test]
+    fn the_scale_is_that_of_the_buffer() {
+        let scale = |tcp| Terms::new(&TcpConfig { mtu: 1500, ..tcp }, false).scale();
+        let of = |window| scale(TcpConfig { receive_window: Bytes::new(window), ..TcpConfig::default() });
+        assert_eq!([256_000, 5_000_000, 6_000_000].map(of), [7, 7, 8]);
+        let stack = StackConfig { receive_memory: Some(Bytes::new(6 << 20)), ..StackConfig::default() };
+        assert_eq!(scale(TcpConfig { stack, ..TcpConfig::default() }), 7, "a kernel's default");
     }
 
     /// A kernel with ticks of 4 ms makes 12 ms of 10 ms.
