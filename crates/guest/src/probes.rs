@@ -1,5 +1,5 @@
-//! Probes: a thread for each, which sends its datagrams of UDP at their times and otherwise sleeps, and one for each host
-//! that receives some, which discards them.
+//! Probes: a thread for each, which sends its datagrams of UDP at their times and otherwise sleeps, and one for each
+//! host that receives some, which discards them.
 
 use crate::clock::{self, Stopwatch};
 use crate::failure::{Context, GuestFailure};

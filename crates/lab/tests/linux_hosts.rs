@@ -332,20 +332,20 @@ fn probes_on_linux_hosts() {
         (
             LADDER,
             &[LINUX, ("workload.0.send_buffer", "9kB")],
-            "x.toml, from --set workload.0.send_buffer: workload.0.send_buffer: a Linux kernel has no such setting: its \
-          buffer counts packets' memory too; take it out",
+            "x.toml, from --set workload.0.send_buffer: workload.0.send_buffer: a Linux kernel has no such setting: \
+             its buffer counts packets' memory too; take it out",
         ),
         (
             LADDER,
             &[("workload.0.hosts", "linux"), ("workload.1.hosts", "linux"), LINUX],
             "x.toml, from --set hosts.kind: hosts.kind: has no effect: it counts only when a flow or a probe names no \
-          hosts of its own, but each names its own; take it out",
+             hosts of its own, but each names its own; take it out",
         ),
         (
             &format!("{LADDER}[[flows]]\nfrom = \"host0\"\nto = \"host1\"\n"),
             &[("workload.0.hosts", "linux"), ("hosts.kind", "dilated")],
-            "x.toml, from --set workload.0.hosts: workload.0.hosts: hosts in dilated time send no probes: take it out, or \
-          use Linux hosts in virtual time (hosts.kind = \"linux\")",
+            "x.toml, from --set workload.0.hosts: workload.0.hosts: hosts in dilated time send no probes: take it out, \
+             or use Linux hosts in virtual time (hosts.kind = \"linux\")",
         ),
     ] {
         assert_eq!(try_read(text, set).err().as_deref(), Some(expected));
