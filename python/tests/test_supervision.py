@@ -229,11 +229,12 @@ def test_a_missing_part_is_an_error_before_the_run(
 def test_memory_is_what_flows_can_fill() -> None:
     """Memory is a base, a part for each host, and for each flow its sockets and its bytes in flight, no more
     than it sends; or what the experiment gives."""
-    plan: dict[str, Any] = {"hosts": [{}] * 100, "programs": [{}], "flows": [], "memory": None}
+    plan: dict[str, Any] = {"hosts": [{}] * 100, "programs": [{}], "flows": [], "probes": [], "memory": None}
     small, endless, long = ({"size": size} for size in (20_000, None, 10**9))
     assert guest.memory_mb(plan) == 1024 + 100 + 128
     assert guest.memory_mb({**plan, "flows": [small] * 10_000}) == 1252 + 2700
     assert guest.memory_mb({**plan, "flows": [endless, long]}) == math.ceil(1252 + 8.5)
+    assert guest.memory_mb({**plan, "probes": [{}] * 8}) == 1252 + 2
     assert guest.memory_mb({**plan, "memory": 2 * 10**9}) == 1908
 
 

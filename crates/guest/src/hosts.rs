@@ -41,7 +41,7 @@ const MAPS_PER_THREAD: usize = 8;
 const LEAST_MAPS: usize = 65_530;
 /// Open files allowed beside those of flows.
 const FILES: u64 = 1024;
-/// Open files of a flow: two ends and a listener.
+/// Open files of a flow (two ends and a listener), or of a probe (two ends and a clock).
 const FILES_PER_FLOW: u64 = 3;
 /// Pages that TCP may use (`net.ipv4.tcp_mem`): without limit. The limits of a connection's own buffers hold. The bytes
 /// of flows, which TCP counts, take no memory, so that a share of the memory would be no useful limit.
@@ -240,16 +240,16 @@ fn set_sysctl(host: &str, sysctl: &Sysctl) -> Result<(), GuestFailure> {
     fs::write(&path, value).context(|| format!("{host}: cannot set {name} to '{value}'"))
 }
 
-/// Raises the limit of open files for all flows.
+/// Raises the limit of open files for all flows and probes.
 pub fn raise_open_files(plan: &Plan) -> Result<(), GuestFailure> {
-    let files = FILES + FILES_PER_FLOW * plan.flows.len() as u64;
+    let files = FILES + FILES_PER_FLOW * (plan.flows.len() + plan.probes.len()) as u64;
     setrlimit(Resource::RLIMIT_NOFILE, files, files).context(|| format!("cannot have {files} open files"))
 }
 
-/// Raises limits for all flows that a kernel of little memory sets low: open files, threads, TCP's buffers.
+/// Raises limits for all flows and probes that a kernel of little memory sets low: open files, threads, TCP's buffers.
 pub fn raise_limits(plan: &Plan) -> Result<(), GuestFailure> {
     raise_open_files(plan)?;
-    let threads = THREADS + 2 * plan.flows.len() + 2 * plan.programs.len();
+    let threads = THREADS + 2 * (plan.flows.len() + plan.probes.len() + plan.programs.len());
     let limits = [
         ("kernel/threads-max", threads.to_string()),
         ("kernel/pid_max", threads.max(LEAST_PIDS).to_string()),

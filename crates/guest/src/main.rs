@@ -17,6 +17,7 @@ mod modules;
 mod mounts;
 mod netlink;
 mod power;
+mod probes;
 mod programs;
 mod run;
 mod socket;

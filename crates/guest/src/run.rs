@@ -7,6 +7,7 @@ use crate::flows::{self, GuestFlow};
 use crate::hosts::GuestHost;
 use crate::message_relay::MessageRelay;
 use crate::mounts::RunPlaces;
+use crate::probes;
 use crate::programs::Programs;
 use firstlight_linux::{Dilation, GuestMessage, Plan, ReportTime};
 use std::collections::BTreeSet;
@@ -63,6 +64,7 @@ pub fn run(
     engine: &EngineDevice,
 ) -> Result<(), GuestFailure> {
     let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
+    let probes = probes::prepare(&plan.probes, &hosts, &plan.hosts)?;
     let programs = Programs::new(places)?;
     let (sender, receiver) = channel();
     let events = RunEvents(sender);
@@ -70,9 +72,15 @@ pub fn run(
     let (relay, inboxes) = MessageRelay::new(plan, engine, &events)?;
     let relay = Arc::new(relay);
     let clocks = 2 + [plan.tcp_info, plan.throughput_ps].iter().flatten().count();
-    let waiting = flows::threads(flows.len()) + plan.programs.len() + clocks;
+    let waiting = flows::threads(flows.len()) + probes.threads() + plan.programs.len() + clocks;
     let start = Arc::new(Barrier::new(waiting + 1));
     flows::start(&flows, &start, &events, engine, &relay, inboxes)?;
+    for sender in probes.senders {
+        spawn(&start, &events, move || sender.send())?;
+    }
+    for receiver in probes.receivers {
+        spawn(&start, &events, move || receiver.receive())?;
+    }
     programs.start(&plan.programs, &Arc::new(hosts), &start, &events, engine)?;
     if let Some(every) = plan.tcp_info {
         let (flows, engine, duration) = (Arc::clone(&flows), engine.clone(), plan.duration);
@@ -250,6 +258,7 @@ mod tests {
             writable: vec![],
             parameters: vec![],
             flows: vec![flow],
+            probes: vec![],
             messages: vec![],
             programs: vec![program(false), program(true)],
             warmup: 0,

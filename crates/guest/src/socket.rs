@@ -4,8 +4,8 @@ use crate::failure::{Context, GuestFailure};
 use nix::sys::socket::{AddressFamily, Backlog, SockFlag, SockType, SockaddrIn, bind, listen, setsockopt, sockopt};
 use std::fs;
 use std::io;
-use std::net::SocketAddrV4;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::net::{SocketAddrV4, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 /// Room for a `struct tcp_info` of any kernel, in bytes.
 const INFO_ROOM: usize = 512;
@@ -19,12 +19,24 @@ pub fn bound(address: SocketAddrV4, cc: &str, class: u8) -> Result<OwnedFd, Gues
         let known = fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap_or_default();
         format!("this kernel has no congestion control '{cc}': choose one of {}", known.trim())
     })?;
-    if class != 0 {
-        setsockopt(&socket, sockopt::Ipv4Tos, &(i32::from(class) << 5))
-            .context(|| format!("cannot set the traffic class {class}"))?;
-    }
+    classify(&socket, class)?;
     bind(socket.as_raw_fd(), &SockaddrIn::from(address)).context(|| format!("cannot bind to the address {address}"))?;
     Ok(socket)
+}
+
+/// Makes a UDP socket as [`bound`] makes one of TCP.
+pub fn datagrams(address: SocketAddrV4, class: u8) -> Result<UdpSocket, GuestFailure> {
+    let socket = UdpSocket::bind(address).context(|| format!("cannot bind to the address {address}"))?;
+    classify(&socket, class)?;
+    Ok(socket)
+}
+
+fn classify(socket: &impl AsFd, class: u8) -> Result<(), GuestFailure> {
+    if class == 0 {
+        return Ok(());
+    }
+    setsockopt(socket, sockopt::Ipv4Tos, &(i32::from(class) << 5))
+        .context(|| format!("cannot set the traffic class {class}"))
 }
 
 /// Listens for one connection.

@@ -271,6 +271,87 @@ fn programs_without_flows() {
     assert_eq!((retcp.modules, sysctl(&retcp.hosts[1], "net.ipv4.tcp_ecn")), (vec!["retcp.ko".to_string()], Some("1")));
 }
 
+const LADDER: &str = r#"
+duration = "1ms"
+time_scale = 2
+[fabric]
+kind = "star"
+hosts = 4
+[hosts]
+rate = "10Gbps"
+delay = "1us"
+[[workload]]
+kind = "probe"
+from = "host0"
+to = "host3"
+packet = "1500B"
+interval = "1200001ps"
+class = 3
+[[workload]]
+kind = "probe"
+from = "host1"
+to = "host3"
+interval = "100us"
+start = "200us"
+count = 9
+[[workload]]
+kind = "udp"
+from = "host2"
+to = "host3"
+rate = "1Gbps"
+"#;
+
+/// Probes are sent by the hosts of the experiment's kind or of their own; other datagrams by simulated hosts.
+#[test]
+fn probes_on_linux_hosts() {
+    let probes = |set: &[(&str, &str)]| plan_of(LADDER, set).probes;
+    let [stream, ping] = &probes(&[LINUX])[..] else { panic!("two probes, one for each pair") };
+    assert_eq!((stream.from, stream.to, stream.from_port, stream.to_port), (0, 2, 1024, 9));
+    assert_eq!((ping.from, ping.to, ping.from_port, ping.to_port), (1, 2, 1025, 9));
+    assert_eq!(
+        (stream.class, stream.payload, stream.start_ps, stream.every_ps, stream.count),
+        (3, 1472, 0, 2_400_002, None)
+    );
+    assert_eq!(
+        (ping.class, ping.payload, ping.start_ps, ping.every_ps, ping.count),
+        (0, 36, 400_000_000, 200_000_000, Some(9))
+    );
+    let plan = plan_of(LADDER, &[LINUX]);
+    assert!(!plan.ends_early && plan.flows.is_empty());
+    assert_eq!(plan.hosts.iter().map(|host| host.host).collect::<Vec<_>>(), [0, 1, 3]);
+    assert_eq!(probes(&[("workload.1.hosts", "linux")]).len(), 1);
+    assert_eq!(probes(&[LINUX, ("workload.1.hosts", "simulated")]).len(), 1);
+    assert_eq!(read(LADDER, &[LINUX]).resolved["hosts"]["kind"], "linux");
+    let mtu = format!("{LADDER}[[linux.hosts]]\non = \"host0\"\nmtu = \"1400B\"\n");
+    for (text, set, expected) in [
+        (
+            &mtu[..],
+            &[LINUX][..],
+            "x.toml:14:10: workload.0.packet: 1500B are more than the MTU of host0, 1400B: use at most that",
+        ),
+        (
+            LADDER,
+            &[LINUX, ("workload.0.send_buffer", "9kB")],
+            "x.toml, from --set workload.0.send_buffer: workload.0.send_buffer: a Linux kernel has no such setting: \
+             its buffer counts packets' memory too; take it out",
+        ),
+        (
+            LADDER,
+            &[("workload.0.hosts", "linux"), ("workload.1.hosts", "linux"), LINUX],
+            "x.toml, from --set hosts.kind: hosts.kind: has no effect: it counts only when a flow or a probe names no \
+             hosts of its own, but each names its own; take it out",
+        ),
+        (
+            &format!("{LADDER}[[flows]]\nfrom = \"host0\"\nto = \"host1\"\n"),
+            &[("workload.0.hosts", "linux"), ("hosts.kind", "dilated")],
+            "x.toml, from --set workload.0.hosts: workload.0.hosts: hosts in dilated time send no probes: take it out, \
+             or use Linux hosts in virtual time (hosts.kind = \"linux\")",
+        ),
+    ] {
+        assert_eq!(try_read(text, set).err().as_deref(), Some(expected));
+    }
+}
+
 /// The files of a module's directory are inputs, except for what a build leaves there.
 #[test]
 fn a_module_and_its_congestion_control() {
@@ -350,7 +431,7 @@ fn what_cannot_be() {
         ("", &[("measure.tcp_info", "1ms")], &format!("x.toml, from --set measure.tcp_info: measure.tcp_info: {}",
          only("a flow has Linux hosts", "none has"))),
         ("", &[LINUX, ("flows.0.hosts", "simulated")], &format!("x.toml, from --set hosts.kind: hosts.kind: {}",
-         only("a flow names no hosts of its own", "every flow names its own"))),
+         only("a flow or a probe names no hosts of its own", "each names its own"))),
         ("", &[LINUX, ("cubic.coarse", "true")], &format!("x.toml, from --set cubic.coarse: cubic.coarse: {}",
          only("a flow has simulated hosts", "all flows have Linux hosts"))),
         ("", &[LINUX, ("flows.0.hosts", "windows")],

@@ -20,7 +20,8 @@ pub use frames::Frames;
 pub use guest_message::{GuestMessage, MalformedMessage, ReportTime};
 pub use metric::Metric;
 pub use plan::{
-    FlowPlan, HostPlan, MessagePlan, NamePlan, Parameter, Plan, ProgramPlan, ReadPlan, Sysctl, ipv4_of, ipv6_of,
+    FlowPlan, HostPlan, MessagePlan, NamePlan, Parameter, Plan, ProbePlan, ProgramPlan, ReadPlan, Sysctl, ipv4_of,
+    ipv6_of,
 };
 pub use processors::Processors;
 pub use tcp_info::TcpInfo;

@@ -31,6 +31,8 @@ pub struct Plan {
     pub parameters: Vec<Parameter>,
     /// All connections between the hosts.
     pub flows: Vec<FlowPlan>,
+    /// Probes between the hosts.
+    pub probes: Vec<ProbePlan>,
     /// Messages that flows carry. See [`firstlight_messages::Messages`].
     pub messages: Vec<MessagePlan>,
     /// All programs that run on the hosts.
@@ -153,6 +155,38 @@ pub struct ReadPlan {
     pub bps: u64,
 }
 
+/// One probe: datagrams of UDP at a constant rate.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ProbePlan {
+    /// Index in [`Plan::hosts`] of the host that sends.
+    pub from: usize,
+    /// Index in [`Plan::hosts`] of the host that receives.
+    pub to: usize,
+    /// UDP port of the sender.
+    pub from_port: u16,
+    /// UDP port of the receiver.
+    pub to_port: u16,
+    /// Traffic class of the datagrams, 0 to 7: the upper three bits of their DSCP.
+    pub class: u8,
+    /// Payload of each datagram, in bytes.
+    pub payload: u64,
+    /// When the first datagram is due, in picoseconds.
+    pub start_ps: u64,
+    /// Time from one datagram to the next, in picoseconds.
+    pub every_ps: u64,
+    /// How many datagrams; `None` for a probe that sends until the end of the run.
+    pub count: Option<u64>,
+}
+
+impl ProbePlan {
+    /// When each datagram is due, in nanoseconds, rounded up.
+    pub fn times(&self) -> impl Iterator<Item = u64> + use<> {
+        let ProbePlan { start_ps, every_ps, count, .. } = *self;
+        let time = move |nth: u64| Some(start_ps.checked_add(every_ps.checked_mul(nth)?)?.div_ceil(1000));
+        (0..count.unwrap_or(u64::MAX)).map_while(time)
+    }
+}
+
 /// One dependent message: see [`firstlight_messages::MessageConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MessagePlan {
@@ -200,4 +234,19 @@ pub struct ProgramPlan {
     pub server: bool,
     /// The user that the program runs as, by its name; `None`: root.
     pub user: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_due_at_the_next_whole_nanosecond() {
+        let plan = |every_ps, count| {
+            let (from_port, to_port, class, payload, start_ps) = (1024, 9, 0, 36, 1500);
+            ProbePlan { from: 0, to: 1, from_port, to_port, class, payload, start_ps, every_ps, count }
+        };
+        assert!(plan(1_300_400, Some(3)).times().eq([2, 1302, 2603]));
+        assert!(plan(u64::MAX / 2, None).times().eq([2, 9_223_372_036_854_778]), "up to the clock's last moment");
+    }
 }

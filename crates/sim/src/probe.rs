@@ -2,7 +2,7 @@
 //! applications on UDP).
 
 use crate::config::BuildError;
-use firstlight_net::{HostId, Packet, ProbeDatagram, Stamps};
+use firstlight_net::{FlowTuple, HostId, Packet, ProbeDatagram, Stamps};
 use firstlight_units::{Bytes, Span, Time};
 use hdrhistogram::Histogram;
 
@@ -34,6 +34,9 @@ pub struct ProbeConfig {
     pub send_buffer: Option<Bytes>,
     /// Whether each datagram is reported, and not their number alone.
     pub record: bool,
+    /// Whether the hosts are external: their own program sends the datagrams then, and the driver of these hosts hands
+    /// them over ([`World::take_probe`](crate::World::take_probe)).
+    pub external: bool,
 }
 
 /// The report of a probe's datagrams. Times are on the engine's clock.
@@ -43,6 +46,8 @@ pub struct ProbeReport {
     pub src: HostId,
     /// The host that was to receive.
     pub dst: HostId,
+    /// UDP port of the sender. That of the receiver is [`ProbeDatagram::PORT`].
+    pub sport: u16,
     /// Datagrams that were sent.
     pub sent: u64,
     /// When the last datagram was sent.
@@ -85,12 +90,21 @@ pub(crate) struct ProbeSource {
 }
 
 impl ProbeSource {
-    /// Probe number `index` of a world with `hosts` hosts and this time scale.
-    pub(crate) fn new(config: ProbeConfig, index: usize, hosts: usize, scale: u32) -> Result<Self, BuildError> {
-        check(&config, hosts).map_err(|problem| BuildError::Probe { index, problem })?;
+    /// Probe number `index` of a world with `hosts` hosts and this time scale. `externals` probes of external hosts
+    /// come before it.
+    pub(crate) fn new(
+        config: ProbeConfig,
+        index: usize,
+        externals: usize,
+        hosts: usize,
+        scale: u32,
+    ) -> Result<Self, BuildError> {
+        check(&config, externals, hosts).map_err(|problem| BuildError::Probe { index, problem })?;
         let latency = Histogram::new(3).expect("three digits are a legal precision");
         let (src, dst) = (config.src, config.dst);
-        let report = ProbeReport { src, dst, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
+        let sport =
+            if config.external { ProbeDatagram::FIRST_EXTERNAL + externals as u16 } else { ProbeDatagram::PORT };
+        let report = ProbeReport { src, dst, sport, sent: 0, last_sent: None, received: 0, latency, samples: vec![] };
         let (scale, left) = (u64::from(scale), config.count.unwrap_or(u64::MAX));
         let due = Time::ZERO + config.start * scale;
         Ok(ProbeSource {
@@ -106,8 +120,15 @@ impl ProbeSource {
         })
     }
 
-    pub(crate) fn starts_at(&self) -> Time {
-        self.due
+    /// When the first datagram is sent; `None` where external hosts send it.
+    pub(crate) fn starts_at(&self) -> Option<Time> {
+        (!self.config.external).then_some(self.due)
+    }
+
+    /// The ports and hosts by which a datagram of external hosts is known.
+    pub(crate) fn external_tuple(&self) -> Option<FlowTuple> {
+        let ProbeReport { src, dst, sport, .. } = self.report;
+        self.config.external.then_some(FlowTuple { src, sport, dst, dport: ProbeDatagram::PORT })
     }
 
     pub(crate) fn host(&self) -> HostId {
@@ -146,10 +167,15 @@ impl ProbeSource {
         Packet::new_probe(src, dst, size, index, now).with_class(class)
     }
 
-    /// A datagram was sent. Returns when the next one is due.
-    pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
+    /// A datagram is sent, by a simulated host or an external one.
+    pub(crate) fn count_sent(&mut self, now: Time) {
         self.report.sent += 1;
         self.report.last_sent = Some(now);
+    }
+
+    /// A datagram was sent. Returns when the next one is due.
+    pub(crate) fn on_sent(&mut self, now: Time) -> Option<Time> {
+        self.count_sent(now);
         self.left -= 1;
         if self.left > 0 {
             self.due += self.every;
@@ -176,7 +202,10 @@ impl ProbeSource {
     }
 }
 
-fn check(config: &ProbeConfig, hosts: usize) -> Result<(), String> {
+fn check(config: &ProbeConfig, externals: usize, hosts: usize) -> Result<(), String> {
+    if config.external && externals >= ProbeDatagram::MOST_EXTERNAL {
+        return Err(format!("external hosts have at most {} probes", ProbeDatagram::MOST_EXTERNAL));
+    }
     if let Some(host) = [config.src, config.dst].into_iter().find(|host| host.index() >= hosts) {
         return Err(format!("host {} does not exist: there are hosts 0 to {}", host.0, hosts - 1));
     }
@@ -209,16 +238,27 @@ mod tests {
     fn probe(count: Option<u64>, more: &[(u64, u64)]) -> Result<ProbeSource, BuildError> {
         let more = more.iter().map(|&(us, count)| (Span::from_us(us), count)).collect();
         let (src, dst, every, start) = (HostId(0), HostId(1), Span::from_us(10), Span::from_us(5));
-        let config =
-            ProbeConfig { src, dst, size: 100, every, start, count, more, class: 0, send_buffer: None, record: false };
-        ProbeSource::new(config, 3, 2, 2)
+        let config = ProbeConfig {
+            src,
+            dst,
+            size: 100,
+            every,
+            start,
+            count,
+            more,
+            class: 0,
+            send_buffer: None,
+            record: false,
+            external: false,
+        };
+        ProbeSource::new(config, 3, 0, 2, 2)
     }
 
     /// At a scale of 2: 20 us from one to the next, bursts at 10, 200 and 240 us.
     #[test]
     fn bursts_by_hand() {
         let mut probe = probe(Some(2), &[(100, 1), (120, 2)]).unwrap();
-        let mut sent = vec![probe.starts_at()];
+        let mut sent = vec![probe.starts_at().unwrap()];
         while let Some(next) = probe.on_sent(sent[sent.len() - 1]) {
             sent.push(next);
         }

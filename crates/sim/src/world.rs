@@ -24,7 +24,7 @@ use crate::probe::{ProbeConfig, ProbeReport, ProbeSource};
 use crate::stream::{stream, uniform};
 use crate::wait_queues::WaitQueues;
 use firstlight_messages::{MessageEngine, Messages};
-use firstlight_net::{HostId, Packet, PacketId, TcpSegment};
+use firstlight_net::{FlowTuple, HostId, Packet, PacketId, TcpSegment};
 use firstlight_units::{Bytes, Time};
 
 #[derive(Debug)]
@@ -88,7 +88,12 @@ impl World {
         messages::check(messages, &flows)?;
         let endpoints = EndpointIndex::new(&flows, fabric.hosts())?;
         let scale = fabric.time_scale();
-        let probe = |(index, config)| ProbeSource::new(config, index, fabric.hosts(), scale);
+        let mut externals = 0;
+        let probe = |(index, config): (usize, ProbeConfig)| {
+            let before = externals;
+            externals += usize::from(config.external);
+            ProbeSource::new(config, index, before, fabric.hosts(), scale)
+        };
         let probes = probes.into_iter().enumerate().map(probe).collect::<Result<Vec<_>, _>>()?;
         let sockets_fill = probes.iter().any(ProbeSource::has_buffer);
         if sockets_fill {
@@ -119,7 +124,7 @@ impl World {
             built.push(WorldFlow { config, start, finish: None, acknowledged: false, reported });
         }
         for (index, probe) in probes.iter().enumerate() {
-            timers.set(Some(probe.starts_at()), EventKind::Probe, index);
+            timers.set(probe.starts_at(), EventKind::Probe, index);
         }
         let starts: Vec<_> = built.iter().map(|flow| (&flow.config, flow.start)).collect();
         let control = ControlLoop::of(&mut fabric, &starts, &endpoints).map(Box::new);
@@ -264,6 +269,7 @@ impl World {
                 self.follow_arrival(exit.packet, exit.host);
             }
             if X::PRESENT && external.on_exit(exit.packet, self.fabric.packet(exit.packet), exit.host) {
+                self.note_probe(exit.packet);
                 self.fabric.release(exit.packet);
             } else {
                 self.deliver(exit);
@@ -546,6 +552,31 @@ impl World {
         let (start, finish) = (flow.start, flow.finish);
         let state = flow.reported.as_deref().copied().or_else(|| self.connections.state(endpoints)).unwrap_or_default();
         FlowReport { src, dst, sport, dport, start, size, finish, state }
+    }
+
+    /// The probes of external hosts: hosts and ports of their datagrams, and their numbers.
+    pub fn external_probes(&self) -> impl Iterator<Item = (FlowTuple, usize)> {
+        let of = |(number, probe): (usize, &ProbeSource)| Some((probe.external_tuple()?, number));
+        self.probes.iter().enumerate().filter_map(of)
+    }
+
+    /// An external host sends a datagram of this probe now: returns the packet to [inject](World::inject), which
+    /// carries timestamps of the interfaces.
+    ///
+    /// # Panics
+    /// When there is no such probe.
+    pub fn take_probe(&mut self, number: usize, packet: &Packet) -> Packet {
+        self.probes[number].count_sent(self.now);
+        let probe = Packet::new_probe(packet.src(), packet.dst(), packet.size(), number, self.now);
+        probe.with_tuple(packet.tuple()).with_ecn(packet.ecn()).with_class(packet.class())
+    }
+
+    /// A packet has been delivered to an external host: notes it if it is a probe's.
+    #[inline]
+    fn note_probe(&mut self, id: PacketId) {
+        if let Some(datagram) = self.fabric.packet(id).probe() {
+            self.probes[datagram.number()].on_arrival(datagram, self.now);
+        }
     }
 
     /// The report of each probe, in the order in which they were given.

@@ -43,6 +43,7 @@ fn probe(src: u16, dst: u16, every: Span, count: u64) -> ProbeConfig {
         class: 0,
         send_buffer: None,
         record: true,
+        external: false,
     }
 }
 

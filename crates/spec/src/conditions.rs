@@ -97,7 +97,7 @@ impl fmt::Display for Condition {
             Condition::ComputedSchedule => "the schedule is computed from demand",
             Condition::Uses(cc) => return write!(f, "a flow uses {cc}"),
             Condition::DefaultCc => "a flow names no cc of its own",
-            Condition::DefaultHosts => "a flow names no hosts of its own",
+            Condition::DefaultHosts => "a flow or a probe names no hosts of its own",
             Condition::LinuxDefault => "hosts.kind = \"linux\" or \"dilated\"",
             Condition::Dilated => "hosts.kind = \"dilated\"",
             Condition::Linux => "there are Linux hosts",
@@ -118,11 +118,12 @@ pub(crate) struct Conditions<'a> {
     controllers: BTreeSet<CcName>,
     /// Whether a flow or a program uses `tcp.cc`.
     default_cc: bool,
-    /// Whether a flow or a program is on hosts of the default kind.
+    /// Whether a flow, a probe or a program is on hosts of the default kind.
     default_hosts: bool,
     linux_flow: bool,
     simulated_flow: bool,
     datagrams: bool,
+    linux_probe: bool,
 }
 
 impl<'a> Conditions<'a> {
@@ -136,14 +137,18 @@ impl<'a> Conditions<'a> {
         let of_hosts = experiment.linux.hosts.iter().filter_map(|hosts| hosts.cc);
         let named = entries.iter().filter_map(|entry| entry.cc).chain(of_hosts);
         let kind = experiment.hosts.kind.kind();
+        let probes = || experiment.workload.iter().filter_map(|workload| workload.probe());
         let has = |hosts| entries.iter().any(|entry| entry.hosts.unwrap_or(kind) == hosts);
         Conditions {
             controllers: named.chain(default_cc.then_some(experiment.tcp.cc)).collect(),
             default_cc,
-            default_hosts: programs || entries.iter().any(|entry| entry.hosts.is_none()),
+            default_hosts: programs
+                || entries.iter().any(|entry| entry.hosts.is_none())
+                || probes().any(|probe| probe.is_of_default(experiment.hosts.kind)),
             linux_flow: has(HostKind::Linux),
             simulated_flow: has(HostKind::Simulated),
             datagrams: experiment.workload.iter().any(|workload| workload.get().keys().connections().is_none()),
+            linux_probe: probes().any(|probe| probe.kind(experiment.hosts.kind) == HostKind::Linux),
             experiment,
         }
     }
@@ -185,7 +190,7 @@ impl<'a> Conditions<'a> {
     /// Whether anything is on Linux hosts.
     pub fn linux(&self) -> bool {
         let programs = !self.experiment.program.is_empty();
-        self.linux_flow || (programs && self.experiment.hosts.kind.kind() == HostKind::Linux)
+        self.linux_flow || self.linux_probe || (programs && self.experiment.hosts.kind.kind() == HostKind::Linux)
     }
 
     /// Whether a flow is on simulated hosts.
@@ -206,7 +211,8 @@ impl<'a> Conditions<'a> {
                 let used: Vec<&str> = self.controllers.iter().map(|cc| cc.as_str()).collect();
                 format!("the flows use {}", used.join(", "))
             }
-            Condition::DefaultCc | Condition::DefaultHosts => "every flow names its own".into(),
+            Condition::DefaultCc => "every flow names its own".into(),
+            Condition::DefaultHosts => "each names its own".into(),
             Condition::LinuxDefault | Condition::Dilated => format!("it is \"{}\"", self.experiment.hosts.kind.name()),
             Condition::Linux => "all hosts are simulated".into(),
             Condition::LinuxFlow => "none has".into(),

@@ -246,8 +246,7 @@ impl Spec {
         rules::left_out(&experiment, &places, &traffic.flows)?;
         rules::further_links(&experiment, &places, &imported.network, &traffic)?;
         let programs = expand_programs(&experiment.program, experiment.duration, &directory, &places)?;
-        let flows = &traffic.flows;
-        let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, flows, programs)?;
+        let linux = linux_hosts::expand(&experiment, &places, &conditions, &directory, &entries, &traffic, programs)?;
         let name = name(experiment.name.as_ref(), &places)?;
         let pair = measured_pair(&experiment, &imported.network, &traffic.flows);
         let resolved = resolved::network(&experiment, &conditions, &places, &name, pair);

@@ -3,7 +3,7 @@
 use crate::conditions::Conditions;
 use crate::control::{by_own_clock, kernel_name};
 use crate::error::{Problem, SpecError};
-use crate::expander::Flow;
+use crate::expander::Traffic;
 use crate::host_directory::HostDirectory;
 use crate::host_kind::{DefaultHosts, HostKind};
 use crate::kernel::Kernel;
@@ -12,9 +12,10 @@ use crate::places::{Places, all_or};
 use crate::rules;
 use crate::settings::set_sysctl;
 use crate::tables::{Experiment, LinuxHostTable, Program};
+use crate::workload::Probe;
 use firstlight_linux::{Parameter, Sysctl};
-use firstlight_net::HostId;
 use firstlight_net::topology::FurtherLink;
+use firstlight_net::{HostId, ProbeDatagram};
 use firstlight_transport::cc::LinuxControl;
 use firstlight_units::{Bytes, Span};
 use std::collections::{BTreeMap, BTreeSet};
@@ -126,15 +127,17 @@ pub(crate) fn expand(
     conditions: &Conditions<'_>,
     directory: &HostDirectory,
     entries: &HostEntries,
-    flows: &[Flow],
+    Traffic { flows, probes, .. }: &Traffic,
     programs: Vec<Program>,
 ) -> Result<Option<Linux>, SpecError> {
     if !conditions.linux() {
         return Ok(None);
     }
     let linux_flows = || flows.iter().filter(|flow| flow.hosts == HostKind::Linux);
-    let ends = linux_flows().flat_map(|flow| [flow.src.index(), flow.dst.index()]);
-    let named = ends.chain(programs.iter().flat_map(|program| program.hosts(directory)));
+    let linux_probes = || probes.iter().filter(|probe| probe.hosts == HostKind::Linux);
+    let ends = linux_flows().map(|flow| [flow.src, flow.dst]).chain(linux_probes().map(|probe| [probe.src, probe.dst]));
+    let named =
+        ends.flatten().map(|host| host.index()).chain(programs.iter().flat_map(|program| program.hosts(directory)));
     let mut taking_part: BTreeSet<usize> = named.map(|host| directory.owner(host)).collect();
     let all = directory.hosts..directory.rates.len();
     let links: Vec<usize> = all.filter(|link| taking_part.contains(&directory.owner(*link))).collect();
@@ -153,6 +156,9 @@ pub(crate) fn expand(
             let cc = entries.cc(experiment, places, host).map_err(|problem| *problem)?;
             used.entry(directory.owner(host)).or_default().insert(cc);
         }
+    }
+    for &host in &taking_part {
+        used.entry(host).or_default();
     }
     for &link in taking_part.range(directory.hosts..) {
         used.insert(link, used[&directory.owner(link)].clone());
@@ -173,6 +179,8 @@ pub(crate) fn expand(
     }
     problems.extend(crowded(places, "hosts.kind", "hosts", taking_part.len(), MOST_HOSTS));
     problems.extend(crowded(places, "flows", "flows", linux_flows().count(), MOST_FLOWS));
+    problems.extend(crowded(places, "workload", "probes", linux_probes().count(), ProbeDatagram::MOST_EXTERNAL));
+    problems.extend(too_large(places, linux_probes(), &hosts));
     problems.extend(rules::tcp_info_samples(experiment, places, linux_flows().count()));
     all_or(problems)?;
     let modules = controls.iter().filter_map(|control| control.module).map(String::from).collect();
@@ -328,6 +336,15 @@ fn wide(experiment: &Experiment, places: &Places) -> Vec<Problem> {
         )
     };
     own.filter(|(_, mtu)| *mtu > most).map(problem).collect()
+}
+
+/// Probes whose packets their sender's interface does not take.
+fn too_large<'p>(places: &Places, probes: impl Iterator<Item = &'p Probe>, hosts: &[LinuxHost]) -> Option<Problem> {
+    let mut of = probes.filter_map(|probe| Some((probe, hosts.iter().find(|host| host.host == probe.src)?)));
+    let (probe, host) = of.find(|(probe, host)| probe.packet.get() > host.mtu.into())?;
+    let mtu = Bytes::new(host.mtu.into());
+    let text = format!("{} are more than the MTU of {}, {mtu}: use at most that", probe.packet, host.names[0]);
+    Some(places.problem(&format!("{}.packet", probe.entry), text))
 }
 
 fn crowded(places: &Places, path: &str, what: &str, count: usize, most: usize) -> Option<Problem> {

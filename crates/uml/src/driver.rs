@@ -16,7 +16,7 @@ use firstlight_net::{Ecn, FlowTuple, HostId, Packet, PacketId, Stamps, TcpFlags,
 use firstlight_sim::{ExternalHosts, FlowReport, World};
 use firstlight_units::{Span, Time};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::num::NonZeroUsize;
 
@@ -27,6 +27,8 @@ pub type Cookie = NonZeroUsize;
 pub const CE: u32 = 1;
 /// Mark for TCP: ECN-Echo.
 pub const ECE: u32 = 2;
+/// The protocol number of UDP.
+const UDP: u8 = 17;
 
 /// The functions of a kernel that the driver calls.
 pub trait KernelCalls {
@@ -93,6 +95,8 @@ pub struct KernelDriver<K> {
     ect_syn: Option<EctSyn>,
     /// Traffic classes of programs' connections; `None`: those that their packets have.
     programs: Option<ProgramClasses>,
+    /// The probes that hosts of the kernel send, by their hosts and ports.
+    probes: BTreeMap<FlowTuple, usize>,
     /// A number for each host; packets cannot pass between hosts of different numbers. Empty where all hosts are
     /// connected.
     islands: Vec<u32>,
@@ -142,6 +146,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             device[one.host.index()] = index as u32;
         }
         let (warmup, end) = (fabric.at(warmup), fabric.at(end));
+        let probes = world.external_probes().collect();
         KernelDriver {
             world,
             edge: KernelEdge { kernel, held: vec![], device, frames: Frames::default(), called: false },
@@ -154,6 +159,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             warm: None,
             ect_syn: None,
             programs: None,
+            probes,
             islands: vec![],
         }
     }
@@ -291,6 +297,9 @@ impl<K: KernelCalls> KernelDriver<K> {
                         if let Some(programs) = &self.programs {
                             programs.classify(device, &mut packet);
                         }
+                        if let Some(number) = probe_of(&self.probes, &packet) {
+                            packet = self.world.take_probe(number, &packet);
+                        }
                         return self.enter(host, cookie, packet);
                     }
                     Err(Refusal::NotIp) => &mut frames.not_ip,
@@ -419,6 +428,15 @@ fn is_divided(islands: &[u32], packet: &Packet) -> bool {
     !islands.is_empty() && islands[packet.src().index()] != islands[packet.dst().index()]
 }
 
+/// The number of the probe that a packet is a datagram of.
+#[inline]
+fn probe_of(probes: &BTreeMap<FlowTuple, usize>, packet: &Packet) -> Option<usize> {
+    if probes.is_empty() || packet.protocol() != UDP || packet.is_ipv6() {
+        return None;
+    }
+    probes.get(&packet.tuple()).copied()
+}
+
 /// Whether `at` lies a nanosecond or more before `now`.
 #[inline]
 fn is_before(at: Time, now: Time) -> bool {
@@ -492,7 +510,8 @@ impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
         let ece = if packet.tcp().is_some_and(echoes) { ECE } else { 0 };
         self.frames.delivered += 1;
         let device = self.device[host.index()];
-        if packet.has_stamps() {
+        // Of a datagram the interfaces keep their timestamps: no option of its header carries them.
+        if packet.has_stamps() && packet.tcp().is_some() {
             let Stamps { sent, received, .. } = packet.stamps();
             self.call().stamp(held.cookie, sent, received);
         }

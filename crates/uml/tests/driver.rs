@@ -227,6 +227,49 @@ fn a_packet_with_the_option_is_stamped_at_its_interfaces() {
     assert_eq!(clock.fate(3).delivered, Some((ZERO + 7_300, 1, 0)));
 }
 
+/// A datagram from a probe's port is the probe's: its interfaces stamp it as a packet of a simulated one. Of two, the
+/// second waits for the first, 1200 ns, and both are 2400 ns and two links of 1 us on the way. Others are not.
+#[test]
+fn a_datagram_of_a_probe_is_stamped_and_reported() {
+    let config = ProbeConfig {
+        src: HostId(0),
+        dst: HostId(2),
+        size: 1500,
+        every: Span::from_us(10),
+        start: Span::ZERO,
+        count: Some(3),
+        more: vec![],
+        class: 0,
+        send_buffer: None,
+        record: true,
+        external: true,
+    };
+    let world = World::with(star(3, None, 0.0), vec![], vec![config], &Messages::default(), 1).unwrap();
+    let mut clock = KernelClock::new(driver(world, &[0, 2], Span::ZERO, Span::from_ms(1)));
+    clock.go(ZERO);
+    clock.driver.start(ZERO);
+    clock.go(ZERO + 500);
+    let port = clock.driver.world().probes()[0].sport;
+    let datagram = |port: u16| {
+        let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6]).ipv4([10, 0, 0, 1], [10, 0, 0, 3], 64);
+        let mut bytes = vec![];
+        builder.udp(port, 9).write(&mut bytes, &[0; 1472]).unwrap();
+        let length = bytes.len();
+        (bytes, length)
+    };
+    let packets = [port, port, port + 1].map(|port| clock.send(0, &datagram(port)));
+    clock.go(ZERO + 20_000);
+    let delivered = packets.map(|packet| clock.fate(packet).delivered);
+    assert_eq!(delivered, [4900, 6100, 7300].map(|at| Some((ZERO + at, 1, 0))));
+    assert!(clock.driver.kernel().stamps.is_empty(), "a datagram has no option to write them into");
+    let report = &clock.driver.world().probes()[0];
+    assert_eq!((report.sent, report.received, report.last_sent), (2, 2, Some(Time::ZERO + Span::from_ns(500))));
+    let latencies: Vec<_> = report.samples.iter().map(|sample| sample.latency).collect();
+    assert_eq!(latencies, [Span::from_ns(4400), Span::from_ns(5600)]);
+    let [first, second] = [0, 1].map(|packet| report.samples[packet].stamps);
+    assert_eq!((second.sent - first.sent, second.received - first.received), (1200, 1200));
+}
+
 #[test]
 fn a_packet_passes_at_exact_nanoseconds() {
     let mut clock = KernelClock::new(driver(empty(star(3, None, 0.0)), &[2, 0], Span::ZERO, Span::from_ms(1)));
@@ -398,6 +441,7 @@ fn a_device_takes_turns_with_simulated_senders() {
         class: 0,
         send_buffer: None,
         record: false,
+        external: false,
     };
     let fabric = with(3, full_at(3000), SwitchConfig::default());
     let world = World::with(fabric, vec![], vec![source], &Messages::default(), 1).unwrap();

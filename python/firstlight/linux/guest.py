@@ -124,6 +124,7 @@ def memory_mb(plan: dict[str, Any]) -> int:
     if plan["memory"] is not None:
         return math.ceil(int(plan["memory"]) / 2**20)
     flows = sum(FLOW_MB + min((flow["size"] or math.inf) / 1e6, BUFFERS_MB) for flow in plan["flows"])
+    flows += FLOW_MB * len(plan["probes"])
     return math.ceil(1024 + len(plan["hosts"]) + flows + PROGRAM_MB * len(plan["programs"]))
 
 

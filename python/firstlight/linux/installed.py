@@ -55,10 +55,10 @@ def _present(file: Path, what: str) -> Path:
 
 def has_linux_hosts(resolved: dict[str, Any]) -> bool:
     """Whether the experiment, with all its defaults, has hosts with a kernel's stack."""
-    flows = resolved.get("flows", [])
+    traffic = [*resolved.get("flows", []), *resolved.get("workload", [])]
     return bool(
         resolved.get("hosts", {}).get("kind") in ("linux", "dilated")
-        or any(flow.get("hosts") == "linux" for flow in flows)
+        or any(entry.get("hosts") == "linux" for entry in traffic)
         or resolved.get("program")
     )
 

@@ -93,5 +93,6 @@ fn probe_config(spec: &Spec, probe: &Probe) -> ProbeConfig {
         class: probe.class,
         send_buffer: probe.send_buffer,
         record: spec.tables.measure.probes,
+        external: probe.hosts == HostKind::Linux,
     }
 }

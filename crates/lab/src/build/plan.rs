@@ -3,10 +3,10 @@
 use super::{build, of_host};
 use crate::error::LabError;
 use firstlight_formats::capture::{Addresses, LINK_PREFIX};
-use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, NamePlan, Plan, ProgramPlan, ReadPlan};
-use firstlight_net::HostId;
-use firstlight_sim::FlowReport;
-use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Program, Spec};
+use firstlight_linux::{FlowPlan, HostPlan, MessagePlan, NamePlan, Plan, ProbePlan, ProgramPlan, ReadPlan};
+use firstlight_net::{HostId, ProbeDatagram};
+use firstlight_sim::{FlowReport, ProbeReport};
+use firstlight_spec::{Flow, HostKind, Linux, LinuxHost, Probe, Program, Spec};
 use firstlight_transport::ReadRate;
 use firstlight_units::{Bytes, Span};
 use firstlight_version::version;
@@ -21,7 +21,8 @@ const PREFIX: u8 = 8;
 pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
     let linux = spec.linux.as_ref().ok_or(LabError::NoLinuxHosts)?;
     // The world chooses ports and starts.
-    let reports = build(spec)?.flows();
+    let world = build(spec)?;
+    let reports = world.flows();
     let flows = || spec.flows.iter().zip(&reports).enumerate().filter(|(_, (flow, _))| flow.hosts == HostKind::Linux);
     Ok(Plan {
         version: version(),
@@ -33,6 +34,7 @@ pub fn plan(spec: &Spec) -> Result<Plan, LabError> {
         writable: linux.writable.clone(),
         parameters: linux.parameters.clone(),
         flows: flows().map(|(index, (flow, report))| flow_plan(spec, linux, index, flow, report)).collect(),
+        probes: probe_plans(spec, linux, &world.probes()),
         messages: message_plans(spec, flows().map(|(index, _)| index)),
         programs: linux.programs.iter().map(|program| program_plan(spec, linux, program)).collect(),
         warmup: nanoseconds(spec, spec.tables.warmup),
@@ -52,8 +54,9 @@ fn nanoseconds(spec: &Spec, span: Span) -> u64 {
 /// when simulated flows are complete.
 fn ends_early(spec: &Spec, linux: &Linux) -> bool {
     let sized = spec.flows.iter().all(|flow| flow.size.is_some() && flow.hosts == HostKind::Linux);
+    let probing = spec.probes.iter().any(|probe| probe.hosts == HostKind::Linux);
     let awaited = !spec.flows.is_empty() || linux.programs.iter().any(|program| !program.server);
-    sized && awaited
+    sized && awaited && !probing
 }
 
 /// The index of a host in the plan.
@@ -109,6 +112,24 @@ fn flow_plan(spec: &Spec, linux: &Linux, number: usize, flow: &Flow, report: &Fl
         }),
         start: (flow.messages == 0).then(|| report.start.whole_ns()),
     }
+}
+
+/// The probes of Linux hosts.
+fn probe_plans(spec: &Spec, linux: &Linux, reports: &[ProbeReport]) -> Vec<ProbePlan> {
+    let scale = u64::from(spec.tables.time_scale);
+    let ours = spec.probes.iter().zip(reports).filter(|(probe, _)| probe.hosts == HostKind::Linux);
+    let plan = |(probe, report): (&Probe, &ProbeReport)| ProbePlan {
+        from: index(linux, probe.src),
+        to: index(linux, probe.dst),
+        from_port: report.sport,
+        to_port: ProbeDatagram::PORT,
+        class: probe.class,
+        payload: probe.packet.get() - u64::from(ProbeDatagram::HEADER),
+        start_ps: (probe.start * scale).as_ps(),
+        every_ps: (probe.interval * scale).as_ps(),
+        count: probe.count,
+    };
+    ours.map(plan).collect()
 }
 
 /// The messages of Linux hosts. They depend on no message of other hosts: a workload is on one kind of hosts.

@@ -231,7 +231,7 @@ fn probes(spec: &Spec) -> Json {
             "entry": probe.entry.to_string(), "src": probe.src.0, "dst": probe.dst.0,
             "packet": probe.packet.to_string(), "interval_us": probe.interval.as_us_f64(), "count": probe.count,
             "start_us": probe.start.as_us_f64(),
-            "class": probe.class,
+            "class": probe.class, "hosts": probe.hosts.name(),
         })
     };
     spec.probes.iter().take(MOST_FLOWS).map(one).collect()

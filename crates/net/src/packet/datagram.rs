@@ -1,4 +1,4 @@
-//! The views of packets that are not TCP: those of real hosts, and the datagrams of simulated programs.
+//! The views of packets that are not TCP: those of real hosts, and the datagrams of probes.
 
 use super::{FlowTuple, HostId, Packet, PacketKind, Stamps};
 use firstlight_units::Time;
@@ -25,12 +25,12 @@ impl Datagram<'_> {
     }
 }
 
-/// The words of the record that hold the parts of a simulated program's datagram.
+/// The words of the record that hold the parts of a probe's datagram.
 const NUMBER: usize = 0;
 const SENT_HIGH: usize = 2;
 const SENT_LOW: usize = 3;
 
-/// A datagram of a simulated program: UDP, with timestamps of the interfaces.
+/// A probe's datagram: UDP, with timestamps of the interfaces. A simulated program has sent it, or one of a real host.
 #[derive(Clone, Copy, Debug)]
 pub struct ProbeDatagram<'a>(pub(super) &'a Packet);
 
@@ -39,6 +39,10 @@ impl ProbeDatagram<'_> {
     pub const HEADER: u8 = 28;
     /// The discard service: the port that such datagrams are sent from and to.
     pub const PORT: u16 = 9;
+    /// The first port that real hosts send such datagrams from: each of their programs has a port of its own.
+    pub const FIRST_EXTERNAL: u16 = 1024;
+    /// Most programs of real hosts that send such datagrams. Their ports lie below those of connections.
+    pub const MOST_EXTERNAL: usize = 8192;
 
     /// Timestamps of the interfaces.
     pub const fn stamps(&self) -> Stamps {

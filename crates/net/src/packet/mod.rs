@@ -28,7 +28,7 @@ pub enum PacketKind {
     Tcp,
     /// A packet of another protocol, which a real host has sent: [`Datagram`].
     Datagram,
-    /// A datagram of a simulated program: [`ProbeDatagram`].
+    /// A probe's datagram: [`ProbeDatagram`].
     Probe,
     /// A notification of QCN: [`CongestionNotification`].
     Notification,
@@ -329,7 +329,7 @@ impl Packet {
         if matches!(self.kind(), PacketKind::Datagram) { Some(Datagram(self)) } else { None }
     }
 
-    /// The view of a simulated program's datagram; `None` for any other packet.
+    /// The view of a probe's datagram; `None` for any other packet.
     #[inline]
     pub const fn probe(&self) -> Option<ProbeDatagram<'_>> {
         if matches!(self.kind(), PacketKind::Probe) { Some(ProbeDatagram(self)) } else { None }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct HostsTable {
-    /// The kind of hosts of flows and programs that name none: whose TCP they run.
+    /// The kind of hosts of flows, probes and programs that name none: whose TCP and UDP they run.
     #[schemars(extend("x-when" = "default hosts"))]
     pub kind: DefaultHosts,
     /// Rate of each host's link.

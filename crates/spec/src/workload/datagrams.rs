@@ -4,6 +4,7 @@ use super::arrivals::Arrivals;
 use super::{Common, after};
 use crate::error::Problem;
 use crate::expander::{Expander, HostPair, MOST_FLOWS, TrafficEntry};
+use crate::host_kind::HostKind;
 use firstlight_net::HostId;
 use firstlight_units::{Bytes, Rate, Span};
 use schemars::JsonSchema;
@@ -21,6 +22,8 @@ pub struct Probe {
     pub src: HostId,
     /// Receiver.
     pub dst: HostId,
+    /// The kind of both ends' hosts.
+    pub hosts: HostKind,
     /// Size of each packet, IP header included.
     pub packet: Bytes,
     /// Time from one packet to the next.
@@ -104,6 +107,7 @@ impl Probe {
             entry: expander.entry,
             src: HostId(0),
             dst: HostId(0),
+            hosts: HostKind::Simulated,
             packet,
             interval,
             count: None,

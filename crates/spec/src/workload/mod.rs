@@ -32,6 +32,7 @@ mod udp;
 pub use datagrams::Probe;
 pub use message_graph::Job;
 pub use paced::PacedStep;
+use probe::ProbeWorkload;
 
 use crate::error::Problem;
 use crate::expander::{Expander, Flow, HostPair, Traffic};
@@ -92,6 +93,13 @@ workloads! {
     "file" => FlowFile in file;
     "probe" => ProbeWorkload in probe;
     "udp" => Udp in udp;
+}
+
+impl WorkloadTable {
+    /// The probe, if it is one.
+    pub(crate) fn probe(&self) -> Option<&ProbeWorkload> {
+        if let WorkloadTable::ProbeWorkload(probe) = self { Some(probe) } else { None }
+    }
 }
 
 /// A workload.
