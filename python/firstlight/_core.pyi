@@ -222,6 +222,12 @@ def measure_processor(file: str, other: int | None) -> dict[str, float]:
     """Nanoseconds that this machine takes for a system call, a read of the clock, a wake-up, and a copied
     byte, by their keys of `[linux.cpu]`; with `other`, also for an interrupt and for leaving the idle state.
 
+def bps_of(text: str) -> int:
+    """A rate in bits per second: `bps_of("10Gbps")` is 10,000,000,000. Raises SpecError."""
+
+def ps_of(text: str) -> int:
+    """A time in picoseconds: `ps_of("180us")` is 180,000,000. Raises SpecError."""
+
     `file`: an empty file in memory. `other`: a processor; the calling thread is on one other. Raises OSError.
     """
 

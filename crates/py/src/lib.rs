@@ -9,6 +9,7 @@ mod memory;
 mod own;
 mod processor;
 mod progress;
+mod quantities;
 
 use error::SpecError;
 use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
@@ -156,7 +157,7 @@ mod _core {
     #[pymodule_export]
     use super::PyExperiment;
     #[pymodule_export]
-    use super::circuits::{bytes_of, schedule, schedulers};
+    use super::circuits::{schedule, schedulers};
     #[pymodule_export]
     use super::error::{RunError, SpecError};
     #[pymodule_export]
@@ -165,6 +166,8 @@ mod _core {
     use super::own::{PyAck, PyWindow, check_controller};
     #[pymodule_export]
     use super::processor::{measure_messages, measure_processor};
+    #[pymodule_export]
+    use super::quantities::{bps_of, bytes_of, ps_of};
     #[pymodule_export]
     use super::{input, schema_text, version};
 }
