@@ -97,7 +97,7 @@ def _without_timeouts(spec: dict[str, Any]) -> None:
 
 
 def _without_loss(spec: dict[str, Any]) -> None:
-    """Queues without limits; RED still marks what can be marked."""
+    """Queues without limits, which still mark what can be marked."""
     spec.get("hosts", {}).pop("loss", None)
     switch = spec.get("switch", {})
     switch.pop("buffer", None)
@@ -113,13 +113,13 @@ def _without_loss(spec: dict[str, Any]) -> None:
 
 
 def _mark_only(spec: dict[str, Any], queue: dict[str, Any]) -> None:
-    """RED that cannot mark drops."""
-    if "red" not in queue:
-        return
-    if spec.get("tcp", {}).get("ecn") or "dctcp" in spec:
-        queue["red"]["drop_beyond"] = False
-    else:
-        del queue["red"]
+    """What drops packets early marks them instead, or is taken out where it can only drop."""
+    marks = spec.get("tcp", {}).get("ecn") or "dctcp" in spec
+    for table, key in _core.dropping_tables().items():
+        if table in queue and key and marks:
+            queue[table][key] = False
+        else:
+            queue.pop(table, None)
 
 
 def _unlimited_voqs(spec: dict[str, Any]) -> None:
