@@ -167,8 +167,8 @@ macro_rules! disciplines {
                 })*
             }
 
-            fn tables(&self) -> impl Iterator<Item = Table> + use<> {
-                [$(self.$key.as_ref().map(|table| Table::of(stringify!($key), table))),*].into_iter().flatten()
+            fn tables(&self) -> impl Iterator<Item = AqmTable> + use<> {
+                [$(self.$key.as_ref().map(|table| AqmTable::of(stringify!($key), table))),*].into_iter().flatten()
             }
         }
 
@@ -254,7 +254,7 @@ disciplines! {
 }
 
 /// A table that is given, and what holds of it, see [`AqmConfig`].
-struct Table {
+struct AqmTable {
     name: &'static str,
     marks: bool,
     drops: bool,
@@ -263,10 +263,10 @@ struct Table {
     threshold: Option<(String, Length)>,
 }
 
-impl Table {
+impl AqmTable {
     fn of<C: AqmConfig>(name: &'static str, config: &C) -> Self {
         let key = C::DROP_KEY.map_or(name.to_string(), |key| format!("{name}.{key}"));
-        Table {
+        AqmTable {
             name,
             marks: C::MARKS,
             drops: C::DROPS,
