@@ -53,11 +53,7 @@ fn broken_plain_lists() {
             ),
             ("link tor0 big", "link h0 h1", "8:9: h1 is a host: name a switch"),
             ("link tor0 big", "link big big", "8:10: the link joins big with itself: name two nodes"),
-            (
-                "h2 tor1 10Gbps",
-                "h2 tor1 10",
-                &format!("7:14: {}", "10".parse::<Rate>().unwrap_err()),
-            ),
+            ("h2 tor1 10Gbps", "h2 tor1 10", &format!("7:14: {}", "10".parse::<Rate>().unwrap_err())),
             ("h2 tor1 10Gbps", "h2 tor1 0Gbps", "7:14: a link of zero rate never sends: write for example 10Gbps"),
             (
                 "link tor0 big 40Gbps 1us",
