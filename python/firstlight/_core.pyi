@@ -29,6 +29,10 @@ def version() -> str:
 def schema() -> str:
     """The JSON Schema of an experiment."""
 
+def dropping_tables() -> dict[str, str | None]:
+    """The tables of queues that drop packets before a queue is full, each with the key that as `false` lets
+    it drop only packets that cannot be marked."""
+
 def read_input(file: str) -> bytes:
     """The content of a file that an experiment names: read once, until it changes."""
 
@@ -217,6 +221,12 @@ def schedule(
 
 def bytes_of(text: str) -> int:
     """An amount of data as users write it: `bytes_of("20MB")` is 20,000,000. Raises SpecError."""
+
+def bps_of(text: str) -> int:
+    """A rate in bits per second: `bps_of("10Gbps")` is 10,000,000,000. Raises SpecError."""
+
+def ps_of(text: str) -> int:
+    """A time in picoseconds: `ps_of("180us")` is 180,000,000. Raises SpecError."""
 
 def measure_processor(file: str, other: int | None) -> dict[str, float]:
     """Nanoseconds that this machine takes for a system call, a read of the clock, a wake-up, and a copied

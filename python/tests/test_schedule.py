@@ -296,7 +296,7 @@ def test_schedulers_without_a_schedule_are_listed() -> None:
         (["ring.csv", "--circuit", "X", "--scheduler", "bvn"], "error: --circuit: 'X' is not a rate"),
         (["ring.csv", "--packet", "0Gbps"], "error: --packet: a link of zero rate"),
         (["ring.csv", "--week", "100us"], "ring.csv: a "),
-        (["ring.csv", "--unit", "parsecs"], "'parsecs' is not a unit of demand: use bytes, kB"),
+        (["ring.csv", "--unit", "parsecs"], "'parsecs' is not a unit of size: use TB, GB"),
         (["ring.csv", "--out", "ring.csv"], "not a result"),
         ([], "Missing argument"),
     ],

@@ -4,7 +4,7 @@ use crate::error::SpecError;
 use crate::progress::WallClock;
 use firstlight_circuits::schedulers::served;
 use firstlight_circuits::{Demand, Frame, RackId, Scheduler, Week};
-use firstlight_units::{Bytes, UnitError};
+use firstlight_units::UnitError;
 use numpy::{PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -20,12 +20,6 @@ const PACE: Duration = Duration::from_millis(50);
 #[pyfunction]
 pub(crate) fn schedulers() -> Vec<&'static str> {
     Scheduler::ALL.iter().map(|scheduler| scheduler.name()).collect()
-}
-
-/// An amount of data as users write it, in bytes.
-#[pyfunction]
-pub(crate) fn bytes_of(text: &str) -> PyResult<u64> {
-    text.parse().map(Bytes::get).map_err(|problem: UnitError| SpecError::new_err(problem.to_string()))
 }
 
 /// The week of one scheduler for a demand in bytes, what it serves, and how long the computation took.

@@ -9,10 +9,11 @@ mod memory;
 mod own;
 mod processor;
 mod progress;
+mod quantities;
 
 use error::SpecError;
 use firstlight_lab::{Files, TimelineRequest, inspect_request, plan, run_request};
-use firstlight_spec::{KernelCode, OverrideValue, Request, Spec, read_input, schema};
+use firstlight_spec::{Discipline, KernelCode, OverrideValue, Request, Spec, read_input, schema};
 use firstlight_units::Span;
 use progress::Watch;
 use pyo3::prelude::*;
@@ -30,6 +31,13 @@ fn version() -> String {
 #[pyfunction(name = "schema")]
 fn schema_text() -> String {
     format!("{:#}", schema())
+}
+
+/// The tables of queues that drop packets before a queue is full, each with the key that as `false` lets it drop only
+/// packets that cannot be marked.
+#[pyfunction]
+fn dropping_tables() -> BTreeMap<&'static str, Option<&'static str>> {
+    Discipline::dropping_tables().collect()
 }
 
 /// The content of a file that an experiment names: read once, until it changes.
@@ -156,7 +164,7 @@ mod _core {
     #[pymodule_export]
     use super::PyExperiment;
     #[pymodule_export]
-    use super::circuits::{bytes_of, schedule, schedulers};
+    use super::circuits::{schedule, schedulers};
     #[pymodule_export]
     use super::error::{RunError, SpecError};
     #[pymodule_export]
@@ -166,5 +174,7 @@ mod _core {
     #[pymodule_export]
     use super::processor::{measure_messages, measure_processor};
     #[pymodule_export]
-    use super::{input, schema_text, version};
+    use super::quantities::{bps_of, bytes_of, ps_of};
+    #[pymodule_export]
+    use super::{dropping_tables, input, schema_text, version};
 }

@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!((totals.injected, totals.exited), (sends.len() as u64, left.len() as u64));
         let gone = totals.exited + totals.taken_in + totals.dropped + totals.lost;
         prop_assert_eq!(gone, totals.injected + totals.notified);
-        let drops = |queue: &Discipline| queue.queue.is_some() || queue.red.is_some() || queue.drop_non_ect > 0.0;
+        let drops = |queue: &Discipline| queue.has_dropping_table() || queue.dropping().next().is_some();
         let SwitchConfig { buffer, .. } = &config.switch;
         let any = config.switch.disciplines().any(drops);
         let adapters = config.interface.adapter.receive.is_some();

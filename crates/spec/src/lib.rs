@@ -57,6 +57,7 @@ pub use tables::{CaptureSide, ChainTable, ExperimentName, HostQueue, MeasureTabl
 pub use text_form::Format;
 pub use workload::{ExpandedWorkload, Job, Probe};
 
+pub use firstlight_net::Discipline;
 pub use firstlight_transport::EctSyn;
 
 use conditions::Conditions;

@@ -4,23 +4,27 @@ use crate::kernel::MEANINGS;
 use crate::kind::{Class, Kind, TextForm, toml_of};
 use crate::model::{self, Key, SchemaTable, Shape, Variant, When, Without, join};
 use firstlight_transport::cc::CcName;
-use firstlight_units::Bytes;
+use firstlight_units::{BINARY_BYTES, BYTES, Bytes, RATES, SPANS, Units, names};
 use serde_json::Value as Json;
 
 /// The width of lines.
 const WIDTH: usize = 120;
 
-const INTRODUCTION: &str = "An experiment is one TOML file. A quantity is a text with its unit: times in `s`, `ms`, \
-    `us`, `ns`, `ps`; rates in `Tbps`, `Gbps`, `Mbps`, `kbps`, `bps`; sizes in `TB`, `GB`, `MB`, `kB`, `B` and `TiB`, \
-    `GiB`, `MiB`, `KiB`. A key that does not exist, or that has no effect where it stands, is an error. \
-    `--set key=value` overrides a key; an entry of a list is named by its number, as in `flows.0.cc`. \
-    `firstlight schema` prints the same as JSON Schema, for editors.";
+fn introduction() -> String {
+    let [times, rates, sizes, binary] = [SPANS, RATES, BYTES, BINARY_BYTES].map(|units: Units| names(&[units], "`, `"));
+    format!(
+        "An experiment is one TOML file. A quantity is a text with its unit: times in `{times}`; rates in `{rates}`; \
+         sizes in `{sizes}` and `{binary}`. A key that does not exist, or that has no effect where it stands, is an \
+         error. `--set key=value` overrides a key; an entry of a list is named by its number, as in `flows.0.cc`. \
+         `firstlight schema` prints the same as JSON Schema, for editors."
+    )
+}
 
 /// The reference.
 pub fn reference() -> String {
     let mut page = Page(String::from("# Keys of an experiment\n\n"));
     page.paragraph("Generated from the code by `make docs`.");
-    page.paragraph(INTRODUCTION);
+    page.paragraph(&introduction());
     let network = &model::root().variants[0];
     let top: Vec<&Key> = network.keys.iter().filter(|key| matches!(key.shape, Shape::Value(_))).collect();
     page.heading("At the top", &network.doc, None);
@@ -218,8 +222,7 @@ fn without(key: &Key) -> String {
 fn default(value: &Json) -> String {
     let Json::String(text) = value else { return toml_of(value) };
     let bytes = text.parse::<Bytes>().map_or(0, Bytes::get);
-    let binary = [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
-    let unit = binary.into_iter().find(|(_, size)| bytes > 0 && bytes % size == 0);
+    let unit = BINARY_BYTES.iter().find(|(_, size)| bytes > 0 && bytes % size == 0);
     unit.map_or(text.clone(), |(unit, size)| format!("{}{unit}", bytes / size))
 }
 

@@ -11,7 +11,7 @@ mod schema;
 mod setting;
 mod time;
 
-pub use parse::UnitError;
+pub use parse::{BINARY_BYTES, BYTES, RATES, SPANS, UnitError, Units, names};
 pub use rate::{Bytes, Rate};
 pub use setting::SettingError;
 pub use time::{Span, Time};

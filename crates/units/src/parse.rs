@@ -8,16 +8,24 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Unit names with their value in the base unit, largest first.
-pub(crate) type Units = &'static [(&'static str, u64)];
+pub type Units = &'static [(&'static str, u64)];
 
-pub(crate) const SPANS: Units =
+/// Units of times.
+pub const SPANS: Units =
     &[("s", 1_000_000_000_000), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000), ("ps", 1)];
-pub(crate) const RATES: Units =
+/// Units of rates.
+pub const RATES: Units =
     &[("Tbps", 1_000_000_000_000), ("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1_000), ("bps", 1)];
-pub(crate) const BYTES: Units =
+/// Units of sizes.
+pub const BYTES: Units =
     &[("TB", 1_000_000_000_000), ("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000), ("B", 1)];
-/// Units that are read and never written.
-pub(crate) const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+/// Units of sizes that are read, and never written.
+pub const BINARY_BYTES: Units = &[("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
+
+/// The names of units, joined by `between`.
+pub fn names(units: &[Units], between: &str) -> String {
+    units.iter().copied().flatten().map(|(name, _)| *name).collect::<Vec<_>>().join(between)
+}
 
 /// The reason why a text is no quantity. The message says what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +86,7 @@ struct Quantity {
 impl Quantity {
     /// The units that exist, for messages.
     fn known(&self) -> String {
-        self.units.iter().copied().flatten().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+        names(self.units, ", ")
     }
 
     fn parse(&self, text: &str) -> Result<u64, UnitError> {

@@ -1,7 +1,6 @@
 //! Quantities as the values of keys: a text with its unit in TOML and JSON, and what a JSON Schema says of it.
 
-use crate::parse::{BYTES, RATES, SPANS, Units};
-use crate::{Bytes, Rate, Span};
+use crate::{BINARY_BYTES, BYTES, Bytes, RATES, Rate, SPANS, Span, Units, names};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::ser::{Serialize, Serializer};
@@ -9,8 +8,7 @@ use std::borrow::Cow;
 
 /// A decimal number with one of these units behind it, as a regular expression.
 fn pattern(units: &[Units]) -> String {
-    let names: Vec<&str> = units.iter().copied().flatten().map(|(name, _)| *name).collect();
-    format!(r"^\s*[0-9_]+(\.[0-9_]+)?\s*({})\s*$", names.join("|"))
+    format!(r"^\s*[0-9_]+(\.[0-9_]+)?\s*({})\s*$", names(units, "|"))
 }
 
 macro_rules! quantity {
@@ -48,6 +46,6 @@ macro_rules! quantity {
 quantity!(Span, "time", "180us", &[SPANS], {});
 quantity!(Rate, "rate", "10Gbps", &[RATES], { "x-above": "0bps" });
 quantity!(
-    Bytes, "size", "9000B", &[BYTES, crate::parse::BINARY_BYTES],
+    Bytes, "size", "9000B", &[BYTES, BINARY_BYTES],
     { "x-least": "1B", "x-most": "1152921504606846976B" }
 );

@@ -33,8 +33,8 @@ def read_demand(path: str | Path, unit: str = "bytes") -> pd.DataFrame:
     """The demand in a CSV file, in bytes: a frame of uint64 whose rows and columns are named after the racks
     (``"0"``, ``"1"``, ... where the file has no names).
 
-    ``unit`` is that of plain numbers: ``bytes``, ``kB``, ``MB``, ``GB``, ``TB``, ``KiB``, ``MiB``, ``GiB`` or
-    ``TiB``. Raises :class:`SpecError` with file, line and column (the cell's number, counted from 1).
+    ``unit`` is that of plain numbers: ``bytes``, or a unit of sizes in experiments, as ``kB`` or ``MiB``.
+    Raises :class:`SpecError` with file, line and column (the cell's number, counted from 1).
     """
     return _DemandFile(Path(path), unit).frame()
 
@@ -50,9 +50,8 @@ class _DemandFile:
     def _factor(self) -> int:
         try:
             return 1 if self.unit == "bytes" else _core.bytes_of(f"1{self.unit}")
-        except _core.SpecError:
-            units = "bytes, kB, MB, GB, TB, KiB, MiB, GiB, TiB"
-            raise SpecError(f"'{self.unit}' is not a unit of demand: use {units}") from None
+        except _core.SpecError as problem:
+            raise SpecError(f"{problem}, or bytes") from None
 
     def wrong(self, line: int, column: int | None, problem: str) -> NoReturn:
         place = f"line {line}" if column is None else f"line {line}, column {column}"

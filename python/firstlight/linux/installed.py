@@ -4,12 +4,12 @@ kernel."""
 import functools
 import hashlib
 import platform
-import re
 from pathlib import Path
 from typing import Any
 
+from firstlight import _core
 from firstlight.core import Experiment
-from firstlight.errors import RunError, SpecError
+from firstlight.errors import RunError
 from firstlight.linux import kernels, own_code
 from firstlight.linux.kernels import Kernel
 
@@ -19,7 +19,6 @@ GUEST = HERE / "firstlight-guest"
 DILATED_ENGINE = HERE / "firstlight-dilated"
 LIBVT = HERE / "libvt.so"
 LIBADU = HERE / "libadu.so"
-SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
 
 
 def engine() -> Path:
@@ -70,11 +69,7 @@ def is_dilated(resolved: dict[str, Any]) -> bool:
 
 def hz_of(resolved: dict[str, Any]) -> int:
     """Ticks per second of an experiment's kernel, one per ``tcp.tick``."""
-    text = str(resolved.get("tcp", {}).get("tick", "4ms"))
-    found = re.fullmatch(r"([\d.]+)(\w+)", text)
-    if not found or found[2] not in SECONDS:
-        raise SpecError(f'tcp.tick = "{text}": not a time')
-    return round(1 / (float(found[1]) * SECONDS[found[2]]))
+    return round(10**12 / _core.ps_of(resolved.get("tcp", {}).get("tick", "4ms")))
 
 
 def kernel_of(experiment: Experiment) -> Kernel:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from firstlight import _core
 from firstlight.errors import PlanError, ResultError
 from firstlight.linux.installed import has_linux_hosts
 from firstlight.numbers import quantiles
@@ -31,7 +32,6 @@ FORMS = "rto, loss, pause, night, or queueing:N for flow N"
 MOST_PACKETS = 16_777_216
 """The largest queue that counts packets."""
 MOST_BYTES = "1099511627776B"
-PICOSECONDS = {"s": 10**12, "ms": 10**9, "us": 10**6, "ns": 10**3, "ps": 1}
 
 
 def check(cause: str) -> str:
@@ -97,7 +97,7 @@ def _without_timeouts(spec: dict[str, Any]) -> None:
 
 
 def _without_loss(spec: dict[str, Any]) -> None:
-    """Queues without limits; RED still marks what can be marked."""
+    """Queues without limits, which still mark what can be marked."""
     spec.get("hosts", {}).pop("loss", None)
     switch = spec.get("switch", {})
     switch.pop("buffer", None)
@@ -113,13 +113,13 @@ def _without_loss(spec: dict[str, Any]) -> None:
 
 
 def _mark_only(spec: dict[str, Any], queue: dict[str, Any]) -> None:
-    """RED that cannot mark drops."""
-    if "red" not in queue:
-        return
-    if spec.get("tcp", {}).get("ecn") or "dctcp" in spec:
-        queue["red"]["drop_beyond"] = False
-    else:
-        del queue["red"]
+    """What drops packets early marks them instead, or is taken out where it can only drop."""
+    marks = spec.get("tcp", {}).get("ecn") or "dctcp" in spec
+    for table, key in _core.dropping_tables().items():
+        if table in queue and key and marks:
+            queue[table][key] = False
+        else:
+            queue.pop(table, None)
 
 
 def _unlimited_voqs(spec: dict[str, Any]) -> None:
@@ -146,16 +146,10 @@ def _without_nights(spec: dict[str, Any]) -> None:
     night = schedule["night"]
     for table in (schedule, *schedule.get("days", [])):
         if "day" in table:
-            table["day"] = f"{_picoseconds(table['day']) + _picoseconds(night)}ps"
+            table["day"] = f"{_core.ps_of(table['day']) + _core.ps_of(night)}ps"
     if "week" in schedule:
         schedule.setdefault("least_day", night)
     schedule["night"] = "0s"
-
-
-def _picoseconds(text: str) -> int:
-    """A time as the resolved experiment writes it: digits and a unit."""
-    number, unit = re.fullmatch(r"([0-9.]+)([a-z]+)", text).groups()  # type: ignore[union-attr]
-    return round(float(number) * PICOSECONDS[unit])
 
 
 @dataclass(frozen=True)

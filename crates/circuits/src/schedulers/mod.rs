@@ -70,46 +70,60 @@ pub enum ScheduleError {
     },
 }
 
-/// The schedulers, by name.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scheduler {
-    /// Each rack meets each other once, whatever the demand (`strobe.rs`).
-    Strobe,
-    /// The longest matchings of a Birkhoff-von Neumann decomposition (`bvn.rs`).
-    Bvn,
-    /// Long slices of the stuffed demand first, until packets can carry the rest (`solstice.rs`).
-    Solstice,
-    /// Again and again the day that serves most for its time (`eclipse.rs`).
-    Eclipse,
-    /// The heaviest matching, all week (`hotspot.rs`).
-    Hotspot,
-    /// As few matchings as hold all pairs with demand (`edge_colouring.rs`).
-    EdgeColouring,
+/// Hands the schedulers that compute a week from demand to a macro: the text of the reference, the name that users
+/// write, the variant, and the module whose `schedule` computes the week.
+#[macro_export]
+macro_rules! computed_schedulers {
+    ($define:ident) => {
+        $define! {
+            /// Each week is computed from demand, see `[control]`: Birkhoff-von Neumann.
+            "bvn" => Bvn in bvn;
+            /// Each week is computed from demand: Solstice.
+            "solstice" => Solstice in solstice;
+            /// Each week is computed from demand: Eclipse.
+            "eclipse" => Eclipse in eclipse;
+            /// Each week is computed from demand: the matching of maximum weight.
+            "hotspot" => Hotspot in hotspot;
+            /// Each week is computed from demand: edge colouring.
+            "edge-colouring" => EdgeColouring in edge_colouring;
+        }
+    };
 }
 
-impl Scheduler {
-    /// All schedulers.
-    pub const ALL: &[Scheduler] = &[
-        Scheduler::Strobe,
-        Scheduler::Bvn,
-        Scheduler::Solstice,
-        Scheduler::Eclipse,
-        Scheduler::Hotspot,
-        Scheduler::EdgeColouring,
-    ];
-
-    /// The scheduler's name in experiments and on the command line.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Scheduler::Strobe => "strobe",
-            Scheduler::Bvn => "bvn",
-            Scheduler::Solstice => "solstice",
-            Scheduler::Eclipse => "eclipse",
-            Scheduler::Hotspot => "hotspot",
-            Scheduler::EdgeColouring => "edge-colouring",
+macro_rules! define {
+    ($($(#[$doc:meta])* $name:literal => $Scheduler:ident in $module:ident;)*) => {
+        /// The schedulers, by name.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Scheduler {
+            /// Each rack meets each other once, whatever the demand (`strobe.rs`).
+            Strobe,
+            $($(#[$doc])* $Scheduler,)*
         }
-    }
 
+        impl Scheduler {
+            /// All schedulers.
+            pub const ALL: &[Scheduler] = &[Scheduler::Strobe, $(Scheduler::$Scheduler),*];
+
+            /// The scheduler's name in experiments and on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    Scheduler::Strobe => "strobe",
+                    $(Scheduler::$Scheduler => $name,)*
+                }
+            }
+
+            fn week(self, demand: &Demand, frame: &Frame) -> Result<Week, ScheduleError> {
+                match self {
+                    Scheduler::Strobe => strobe::schedule(demand.racks(), frame),
+                    $(Scheduler::$Scheduler => Ok($module::schedule(demand, frame)),)*
+                }
+            }
+        }
+    };
+}
+computed_schedulers!(define);
+
+impl Scheduler {
     /// The scheduler of that name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|scheduler| scheduler.name() == name)
@@ -124,14 +138,7 @@ impl Scheduler {
         if night.as_ps().saturating_add(least_day.as_ps().max(1)) > week.as_ps() {
             return Err(ScheduleError::NoRoom { week, night, least_day });
         }
-        match self {
-            Scheduler::Strobe => strobe::schedule(demand.racks(), frame),
-            Scheduler::Bvn => Ok(bvn::schedule(demand, frame)),
-            Scheduler::Solstice => Ok(solstice::schedule(demand, frame)),
-            Scheduler::Eclipse => Ok(eclipse::schedule(demand, frame)),
-            Scheduler::Hotspot => Ok(hotspot::schedule(demand, frame)),
-            Scheduler::EdgeColouring => Ok(edge_colouring::schedule(demand, frame)),
-        }
+        self.week(demand, frame)
     }
 }
 

@@ -82,7 +82,7 @@ fn ecn(spec: &Spec, notes: &mut Vec<String>) {
     if let Some(name) = with_ecn(spec, EcnUse::Precise).filter(|_| !voq.marks()) {
         notes.push(format!("{name} flows never see a mark: VOQs have no ECN threshold; set voq.ecn_small"));
     }
-    if voq.marks() && voq.discipline.red.is_none() && !may_be_marked(spec) {
+    if voq.marks() && !voq.discipline.has_dropping_table() && !may_be_marked(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }
@@ -117,11 +117,11 @@ fn classes(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
 /// Does the same as `ecn` for the queues of a packet fabric.
 fn switch_ecn(spec: &Spec, switch: &SwitchConfig, notes: &mut Vec<String>) {
     let any = switch.disciplines().any(|queue| queue.marking().next().is_some());
-    let red = switch.disciplines().any(|queue| queue.red.is_some());
+    let drops = switch.disciplines().any(|queue| queue.has_dropping_table());
     if let Some(name) = with_ecn(spec, EcnUse::Precise).filter(|_| !any) {
         notes.push(format!("{name} flows never see a mark: queues of switches have no ECN threshold; set switch.ecn"));
     }
-    if any && !red && !may_be_marked(spec) {
+    if any && !drops && !may_be_marked(spec) {
         notes.push("the ECN threshold never marks a packet: no flow negotiates ECN; use dctcp or set tcp.ecn".into());
     }
 }

@@ -1,6 +1,6 @@
 //! Warnings on thresholds that a queue never reaches, because it is full before.
 
-use firstlight_net::Length;
+use firstlight_net::{Discipline, Length};
 use firstlight_sim::{SwitchConfig, VoqConfig};
 use firstlight_spec::{Network, Spec};
 use firstlight_units::Bytes;
@@ -19,29 +19,29 @@ pub fn out_of_reach(spec: &Spec) -> Vec<String> {
 fn voq(voq: &VoqConfig, mtu: u64) -> Vec<String> {
     let (discipline, resize) = (&voq.discipline, voq.resize.as_ref());
     let largest = resize.map_or(discipline.queue, |resize| resize.limit);
-    let fixed = [
-        ("voq.ecn_small", discipline.ecn, discipline.queue),
-        ("voq.ecn_large", resize.and_then(|resize| resize.threshold), largest),
-        ("voq.red.min", discipline.red.map(|red| red.band.min), largest),
-    ];
-    fixed.into_iter().filter_map(|(key, mark, limit)| never(key, mark?, limit?, mtu)).collect()
+    let small = never("voq.ecn_small", discipline.ecn, discipline.queue, mtu);
+    let large = never("voq.ecn_large", resize.and_then(|resize| resize.threshold), largest, mtu);
+    let tables = discipline.thresholds();
+    let tables = tables.filter_map(|(key, mark)| never(&format!("voq.{key}"), Some(mark), largest, mtu));
+    small.into_iter().chain(large).chain(tables).collect()
 }
 
 fn switch(switch: &SwitchConfig, set_point: Option<Bytes>, mtu: u64) -> Vec<String> {
-    let unreached = |queue: &firstlight_net::Discipline| {
-        let limit = queue.queue?;
-        let mark = queue.ecn.and_then(|mark| never("switch.ecn", mark, limit, mtu));
-        let red = queue.red.and_then(|red| never("switch.red.min", red.band.min, limit, mtu));
-        let qeq = set_point.and_then(|point| never("qcn.qeq", Length::Bytes(point), limit, mtu));
-        Some([qeq, mark, red])
+    let unreached = |queue: &Discipline| {
+        let limit = queue.queue;
+        let qeq = never("qcn.qeq", set_point.map(Length::Bytes), limit, mtu);
+        let mark = never("switch.ecn", queue.ecn, limit, mtu);
+        let tables = queue.thresholds();
+        let tables = tables.filter_map(move |(key, mark)| never(&format!("switch.{key}"), Some(mark), limit, mtu));
+        qeq.into_iter().chain(mark).chain(tables)
     };
-    switch.disciplines().filter_map(unreached).flatten().flatten().collect()
+    switch.disciplines().flat_map(unreached).collect()
 }
 
 /// The warning that a queue with this limit never exceeds the threshold; `None` where packets smaller than the MTU
 /// could.
-fn never(key: &str, threshold: Length, limit: Length, mtu: u64) -> Option<String> {
-    let (threshold, beyond, limit) = match (threshold, limit) {
+fn never(key: &str, threshold: Option<Length>, limit: Option<Length>, mtu: u64) -> Option<String> {
+    let (threshold, beyond, limit) = match (threshold?, limit?) {
         (Length::Packets(mark), Length::Packets(limit)) => {
             (mark.to_string(), mark >= limit, format!("{limit} packets"))
         }

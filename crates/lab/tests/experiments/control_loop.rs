@@ -1,9 +1,15 @@
 //! The control loop, from its keys to its tables.
 
 use crate::{check, integers, metric, numbers, result};
+use firstlight_circuits::Scheduler;
 
 /// A ring of big flows among small ones, in weeks of 1 ms.
 const RING: &str = include_str!("../specs/ring.toml");
+
+/// The kinds of schedule that are computed from demand.
+fn computed() -> impl Iterator<Item = &'static str> {
+    Scheduler::ALL.iter().map(|scheduler| scheduler.name()).filter(|name| *name != "strobe")
+}
 
 /// Solstice with what applications have written gives the ring all of the circuits; with what waits in the VOQs it
 /// cannot distinguish big from small.
@@ -24,7 +30,7 @@ fn a_scheduler_that_sees_what_is_written_serves_the_big_flows() {
 
 #[test]
 fn the_table_of_circuits_agrees_with_the_counts() {
-    for kind in ["bvn", "solstice", "eclipse", "hotspot", "edge-colouring"] {
+    for kind in computed() {
         let outcome = result(RING, &[("schedule.kind", kind)]);
         let carried: i64 = integers(&outcome, "circuits", "carried_bytes").iter().sum();
         assert_eq!(carried as f64, metric(&outcome, "circuit_bytes"), "{kind}");
@@ -52,11 +58,14 @@ fn one_digest_whatever_the_loop_measures() {
 #[test]
 #[rustfmt::skip]
 fn wrong_loops() {
-    const COMPUTED: &str = "it counts only when schedule.kind = \"bvn\" or \"solstice\" or \"eclipse\" or \"hotspot\" \
-                            or \"edge-colouring\", but it is \"strobe\"; take it out";
-    let strobe = format!("x.toml:25:8: schedule.week: has no effect: {COMPUTED}\nx.toml:27:13: schedule.least_day: \
-                          has no effect: {COMPUTED}\nx.toml:29:2: control: has no effect: it counts only when the \
-                          schedule is computed from demand, but its days are given; take it out");
+    let kinds: Vec<_> = computed().collect();
+    let has_no_effect = format!("has no effect: it counts only when schedule.kind = \"{}\", but it is \"strobe\"; take \
+                                 it out", kinds.join("\" or \""));
+    let strobe = format!("x.toml:25:8: schedule.week: {has_no_effect}\nx.toml:27:13: schedule.least_day: \
+                          {has_no_effect}\nx.toml:29:2: control: has no effect: it counts only when the schedule is \
+                          computed from demand, but its days are given; take it out");
+    let sunrise = format!("x.toml:23:8: schedule.kind: 'sunrise' is not one of strobe, etalon, list, {}",
+                          kinds.join(", "));
     check(RING, &[
         ("week = \"1ms\"\n", "",
          "x.toml:22:2: schedule.week: missing: write for example week = \"180us\" in [schedule]"),
@@ -65,9 +74,7 @@ fn wrong_loops() {
         ("least_day = \"50us\"", "least_day = \"500ns\"",
          "x.toml:26:13: schedule.least_day: days of 500ns may be shorter than one packet, 900ns: use least_day = \
           \"900ns\" at least"),
-        ("kind = \"solstice\"", "kind = \"sunrise\"",
-         "x.toml:23:8: schedule.kind: 'sunrise' is not one of strobe, etalon, list, bvn, solstice, eclipse, hotspot, \
-          edge-colouring"),
+        ("kind = \"solstice\"", "kind = \"sunrise\"", &sunrise),
         ("kind = \"solstice\"", "kind = \"strobe\"\nday = \"50us\"", &strobe),
         ("demand = \"adu\"", "demand = \"adu\"\nlead = \"1ms\"",
          "x.toml:30:1: control.lead: unknown key: did you mean control.demand?"),

@@ -14,17 +14,14 @@
 //! with `drop_non_ect`, as by the WRED of switches (Judd, NSDI'15).
 
 mod phantom;
+mod policer;
 mod red;
 
-pub use phantom::PhantomConfig;
-pub use red::{Band, Drops, RedConfig};
+pub(crate) use policer::{Policer, QueueState, Verdict};
+pub use red::{Band, Drops};
 
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, SettingError, Span, Time};
-use phantom::Phantom;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use red::Red;
 
 /// A queue's length. The [module](self) says which packets and bytes count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,24 +62,219 @@ impl schemars::JsonSchema for Length {
     }
 }
 
-/// A queue discipline. The default queues without limit and marks nothing.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-#[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema), serde(default))]
-pub struct Discipline {
-    /// How many packets may wait, or how much data may be unsent. Packets beyond this are dropped.
-    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no limit")))]
-    pub queue: Option<Length>,
-    /// Mark ECN-capable packets when the queue would exceed this (DCTCP).
-    #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no marks")))]
-    pub ecn: Option<Length>,
-    /// Probability with which packets that are not ECN-capable are dropped where `ecn` marks those that are; 1 is the
-    /// WRED of switches (Judd, NSDI'15). The others pass unmarked.
-    #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1), extend("x-with" = "ecn")))]
-    pub drop_non_ect: f64,
-    #[expect(missing_docs, reason = "the type of a table says what the table is")]
-    pub red: Option<RedConfig>,
-    #[expect(missing_docs, reason = "the type of a table says what the table is")]
-    pub phantom: Option<PhantomConfig>,
+/// What holds of a table of active queue management (AQM).
+trait AqmConfig {
+    /// Whether the discipline marks packets.
+    const MARKS: bool = true;
+    /// Whether the discipline drops packets before the queue is full.
+    const DROPS: bool = false;
+    /// The key that as `false` lets the discipline drop only packets that cannot be marked.
+    const DROP_KEY: Option<&'static str> = None;
+
+    /// Checks the keys against each other. Each by itself is in its range.
+    fn check(&self) -> Result<(), SettingError> {
+        Ok(())
+    }
+
+    /// The reason why a lossless class may not have the table, or not this value of [`AqmConfig::DROP_KEY`].
+    fn loses(&self) -> Option<&'static str> {
+        Self::DROPS.then_some("this drops packets of a lossless class")
+    }
+
+    /// The key of the queue's length below which the discipline does nothing, with its value.
+    fn threshold(&self) -> Option<(&'static str, Length)> {
+        None
+    }
+
+    /// Sets what other tables decide: `packet` is the largest packet, `given` says whether the file has a key.
+    fn fill_in(&mut self, _packet: Bytes, _lossless: bool, _given: &dyn Fn(&str) -> bool) {}
+}
+
+/// The active queue management of one queue. Its random numbers come from the seed that `new` gets.
+trait Aqm {
+    /// How long the queue must have been empty for the time to count as idle.
+    fn idle_step(&self) -> Span {
+        Span::ZERO
+    }
+
+    /// Sees each packet that arrives, also at a full queue.
+    fn on_arrival(&mut self, _state: &QueueState) {}
+
+    /// The decision on a packet that the queue has room for; `None` leaves it to the threshold.
+    fn judge(&mut self, _ecn: Ecn) -> Option<Verdict> {
+        None
+    }
+
+    /// Whether to mark a packet of `size` bytes that will have left at `departure`; called in order of departures.
+    fn depart(&mut self, _size: u16, _departure: Time) -> bool {
+        false
+    }
+}
+
+/// Declares the tables of active queue management. Each has a module of its name with its struct, an [`AqmConfig`], and
+/// with the state of a queue, an [`Aqm`] made by `new`. `voqs` lists the tables that `[voq]` has as well, with their
+/// text in the reference.
+macro_rules! disciplines {
+    (
+        ports { $($key:ident: $Config:ident => $State:ident;)* }
+        voqs { $($(#[$doc:meta])* $voq:ident: $Voq:ident;)* }
+    ) => {
+        $(
+            pub use $key::$Config;
+            use $key::$State;
+        )*
+
+        /// A queue discipline. The default queues without limit and marks nothing.
+        #[derive(Clone, Copy, PartialEq, Debug, Default)]
+        #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "spec", serde(default))]
+        pub struct Discipline {
+            /// How many packets may wait, or how much data may be unsent. Packets beyond this are dropped.
+            #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no limit")))]
+            pub queue: Option<Length>,
+            /// Mark ECN-capable packets when the queue would exceed this (DCTCP).
+            #[cfg_attr(feature = "spec", schemars(extend("x-without" = "no marks")))]
+            pub ecn: Option<Length>,
+            /// Probability with which packets that are not ECN-capable are dropped where `ecn` marks those that are; 1
+            /// is the WRED of switches (Judd, NSDI'15). The others pass unmarked.
+            #[cfg_attr(feature = "spec", schemars(range(min = 0, max = 1), extend("x-with" = "ecn")))]
+            pub drop_non_ect: f64,
+            $(
+                #[expect(missing_docs, reason = "the type of a table says what the table is")]
+                pub $key: Option<$Config>,
+            )*
+        }
+
+        impl Discipline {
+            $(
+                #[doc = concat!("A discipline with the table `", stringify!($key), "` alone.")]
+                pub fn $key($key: $Config) -> Self {
+                    Discipline { $key: Some($key), ..Discipline::default() }
+                }
+            )*
+
+            /// The tables that drop packets before the queue is full, each with the key that as `false` lets it drop
+            /// only packets that cannot be marked.
+            pub fn dropping_tables() -> impl Iterator<Item = (&'static str, Option<&'static str>)> {
+                let all = [$($Config::DROPS.then_some((stringify!($key), $Config::DROP_KEY))),*];
+                all.into_iter().flatten()
+            }
+
+            /// Sets what other tables decide: `packet` is the largest packet, `given` says whether the file has a key.
+            pub fn fill_in(&mut self, packet: Bytes, lossless: bool, given: &dyn Fn(&str) -> bool) {
+                $(if let Some(table) = &mut self.$key {
+                    table.fill_in(packet, lossless, &|key| given(&format!("{}.{key}", stringify!($key))));
+                })*
+            }
+
+            fn tables(&self) -> impl Iterator<Item = AqmTable> + use<> {
+                [$(self.$key.as_ref().map(|table| AqmTable::of(stringify!($key), table))),*].into_iter().flatten()
+            }
+        }
+
+        /// The tables of a VOQ's discipline.
+        #[derive(Clone, Copy, PartialEq, Debug, Default)]
+        #[cfg_attr(feature = "spec", derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema))]
+        #[cfg_attr(feature = "spec", serde(default))]
+        pub struct VoqDiscipline {
+            $($(#[$doc])* pub $voq: Option<$Voq>,)*
+        }
+
+        impl From<VoqDiscipline> for Discipline {
+            fn from(voq: VoqDiscipline) -> Self {
+                Discipline { $($voq: voq.$voq,)* ..Discipline::default() }
+            }
+        }
+
+        impl From<Discipline> for VoqDiscipline {
+            fn from(discipline: Discipline) -> Self {
+                VoqDiscipline { $($voq: discipline.$voq,)* }
+            }
+        }
+
+        /// The active queue management of a queue. An enum and not a trait object: a packet's hop has no dynamic
+        /// dispatch.
+        #[derive(Clone, Debug)]
+        enum QueueAqm {
+            None,
+            $($State($State),)*
+        }
+
+        impl QueueAqm {
+            fn new(discipline: &Discipline, serializer: &Serializer, seed: u64) -> Self {
+                $(if let Some(config) = &discipline.$key {
+                    return QueueAqm::$State($State::new(config, serializer, seed));
+                })*
+                QueueAqm::None
+            }
+        }
+
+        impl Aqm for QueueAqm {
+            fn idle_step(&self) -> Span {
+                match self {
+                    QueueAqm::None => Span::ZERO,
+                    $(QueueAqm::$State(state) => state.idle_step(),)*
+                }
+            }
+            #[inline]
+            fn on_arrival(&mut self, state: &QueueState) {
+                match self {
+                    QueueAqm::None => {}
+                    $(QueueAqm::$State(aqm) => aqm.on_arrival(state),)*
+                }
+            }
+            #[inline]
+            fn judge(&mut self, ecn: Ecn) -> Option<Verdict> {
+                match self {
+                    QueueAqm::None => None,
+                    $(QueueAqm::$State(state) => state.judge(ecn),)*
+                }
+            }
+            #[inline]
+            fn depart(&mut self, size: u16, departure: Time) -> bool {
+                match self {
+                    QueueAqm::None => false,
+                    $(QueueAqm::$State(state) => state.depart(size, departure),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    ports {
+        red: RedConfig => Red;
+        phantom: PhantomConfig => Phantom;
+    }
+    voqs {
+        /// RED on the average length of each VOQ, instead of `voq.ecn_small` and `voq.ecn_large`. Idle times are
+        /// counted in packets at `packet.rate`. The table's presence turns it on.
+        red: RedConfig;
+    }
+}
+
+/// A table that is given, and what holds of it, see [`AqmConfig`].
+struct AqmTable {
+    name: &'static str,
+    marks: bool,
+    drops: bool,
+    check: Result<(), SettingError>,
+    loses: Option<(String, &'static str)>,
+    threshold: Option<(String, Length)>,
+}
+
+impl AqmTable {
+    fn of<C: AqmConfig>(name: &'static str, config: &C) -> Self {
+        let key = C::DROP_KEY.map_or(name.to_string(), |key| format!("{name}.{key}"));
+        AqmTable {
+            name,
+            marks: C::MARKS,
+            drops: C::DROPS,
+            check: config.check().map_err(|error| error.within(name)),
+            loses: config.loses().map(|reason| (key, reason)),
+            threshold: config.threshold().map(|(key, length)| (format!("{name}.{key}"), length)),
+        }
+    }
 }
 
 impl Discipline {
@@ -91,246 +283,51 @@ impl Discipline {
         Discipline { queue: limit.map(Length::Packets), ecn: mark.map(Length::Packets), ..Discipline::default() }
     }
 
-    /// A discipline that marks by RED.
-    pub fn red(red: RedConfig) -> Self {
-        Discipline { red: Some(red), ..Discipline::default() }
+    /// `ecn` and the tables that are given, each with whether it marks packets. A valid discipline has at most one of
+    /// them.
+    fn ways(&self) -> impl Iterator<Item = (&'static str, bool)> + use<> {
+        let ecn = self.ecn.map(|_| ("ecn", true));
+        ecn.into_iter().chain(self.tables().map(|table| (table.name, table.marks)))
     }
 
-    /// Marks by a phantom queue.
-    pub fn phantom(phantom: PhantomConfig) -> Self {
-        Discipline { phantom: Some(phantom), ..Discipline::default() }
+    /// The keys by which packets are marked.
+    pub fn marking(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.ways().filter_map(|(key, marks)| marks.then_some(key))
     }
 
-    /// The keys by which packets are marked. A valid discipline has at most one of them.
-    pub fn marking(&self) -> impl Iterator<Item = &'static str> {
-        let ways = [("ecn", self.ecn.is_some()), ("red", self.red.is_some()), ("phantom", self.phantom.is_some())];
-        ways.into_iter().filter_map(|(key, given)| given.then_some(key))
+    /// A key that is given, if any is.
+    pub fn any_key(&self) -> Option<&'static str> {
+        self.queue.map(|_| "queue").or_else(|| self.ways().next().map(|(key, _)| key))
     }
 
-    /// The keys that drop packets, each with the reason why a lossless class may not have it. RED drops packets of a
-    /// lossless class only if `red.drop_beyond` is given.
-    pub fn dropping(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let beyond = self.red.as_ref().is_some_and(|red| red.drops == Drops::Beyond);
-        let queue = self.queue.map(|_| ("queue", "a queue's limit drops packets of a lossless class"));
-        let text = "RED drops packets of a lossless class; without this key it only marks there";
-        let non_ect = (self.drop_non_ect > 0.0).then_some(("drop_non_ect", "this drops packets of a lossless class"));
-        queue.into_iter().chain(beyond.then_some(("red.drop_beyond", text))).chain(non_ect)
+    /// The keys that drop packets, each with the reason why a lossless class may not have it.
+    pub fn dropping(&self) -> impl Iterator<Item = (String, &'static str)> {
+        let queue = self.queue.map(|_| ("queue".into(), "a queue's limit drops packets of a lossless class"));
+        let non_ect =
+            (self.drop_non_ect > 0.0).then(|| ("drop_non_ect".into(), "this drops packets of a lossless class"));
+        queue.into_iter().chain(self.tables().filter_map(|table| table.loses)).chain(non_ect)
+    }
+
+    /// Whether a table drops packets before the queue is full.
+    pub fn has_dropping_table(&self) -> bool {
+        self.tables().any(|table| table.drops)
+    }
+
+    /// The keys of the queue's length below which a table does nothing, with their values.
+    pub fn thresholds(&self) -> impl Iterator<Item = (String, Length)> + use<> {
+        self.tables().filter_map(|table| table.threshold)
     }
 
     /// Checks the parameters against each other. Each by itself is in the range of its key.
     ///
     /// # Errors
-    /// When the queue would mark in two ways, or RED's thresholds do not fit each other.
+    /// When the queue would mark in two ways, or a table's keys do not fit each other.
     pub fn check(&self) -> Result<(), SettingError> {
-        let mut ways = self.marking();
-        if let (Some(first), Some(second)) = (ways.next(), ways.next()) {
+        let mut ways = self.ways();
+        if let (Some((first, _)), Some((second, _))) = (ways.next(), ways.next()) {
             let problem = format!("there is {first} already, and a queue marks in one way: take one of them out");
             return Err(SettingError::new(second, problem));
         }
-        match &self.red {
-            Some(red) => red.check().map_err(|error| error.within("red")),
-            None => Ok(()),
-        }
+        self.tables().try_for_each(|table| table.check)
     }
-}
-
-/// The state of a queue at which a packet arrives.
-pub(crate) struct QueueState {
-    pub(crate) now: Time,
-    /// Packets that wait.
-    pub(crate) waiting: u32,
-    /// How long it takes to send everything that is unsent.
-    pub(crate) backlog: Span,
-    /// How long it takes to send the arriving packet.
-    pub(crate) time: Span,
-    /// Whether the transmitter takes the packet at once.
-    pub(crate) at_once: bool,
-    /// When the queue became empty, if it is empty.
-    pub(crate) empty_since: Option<Time>,
-}
-
-/// The decision on a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Verdict {
-    Pass,
-    /// Set CE: of ECN-capable packets only.
-    Mark,
-    Drop,
-}
-
-/// The policer of one queue: it applies the discipline.
-#[derive(Clone, Debug)]
-pub(crate) struct Policer {
-    /// Packets that may wait.
-    limit: u32,
-    /// Mark beyond this number of packets.
-    mark: u32,
-    /// The rules that need to see every packet.
-    rules: Option<Box<PerPacketRules>>,
-}
-
-/// Rules that need more than the number of packets that wait.
-#[derive(Clone, Debug)]
-struct PerPacketRules {
-    /// The longest time that sending the queue may take; packets beyond it are dropped.
-    limit: Span,
-    /// Packets are marked when sending the queue takes longer than this.
-    mark: Span,
-    /// Whether packets beyond a threshold that cannot be marked are dropped; `None`: they pass.
-    non_ect: Option<NonEctDrops>,
-    aqm: Aqm,
-}
-
-impl Default for PerPacketRules {
-    fn default() -> Self {
-        PerPacketRules { limit: Span::MAX, mark: Span::MAX, non_ect: None, aqm: Aqm::None }
-    }
-}
-
-/// Drops of packets that cannot be marked.
-#[derive(Clone, Debug)]
-struct NonEctDrops {
-    probability: f64,
-    random: Xoshiro256PlusPlus,
-}
-
-impl NonEctDrops {
-    fn judge(&mut self) -> Verdict {
-        // A number from 0 to 1, without 1: a probability of 1 always drops.
-        let drawn = (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        if drawn < self.probability { Verdict::Drop } else { Verdict::Pass }
-    }
-}
-
-/// Active queue management.
-#[derive(Clone, Debug)]
-enum Aqm {
-    None,
-    Red(Red),
-    Phantom(Phantom),
-}
-
-impl Policer {
-    /// The policer of one queue. `discipline` has passed [`Discipline::check`].
-    pub(crate) fn new(discipline: &Discipline, serializer: &Serializer, seed: u64) -> Self {
-        let aqm = match discipline {
-            Discipline { red: Some(red), .. } => Aqm::Red(Red::new(red, serializer, seed)),
-            Discipline { phantom: Some(phantom), .. } => Aqm::Phantom(Phantom::new(phantom, serializer)),
-            _ => Aqm::None,
-        };
-        let non_ect = (discipline.drop_non_ect > 0.0).then(|| NonEctDrops {
-            probability: discipline.drop_non_ect,
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-        });
-        let rules = PerPacketRules { non_ect, aqm, ..PerPacketRules::default() };
-        Policer::with(discipline.queue, discipline.ecn, rules, serializer)
-    }
-
-    /// A policer with the limit, the threshold and these rules; the bounds of `rules` itself are ignored.
-    fn with(limit: Option<Length>, threshold: Option<Length>, rules: PerPacketRules, serializer: &Serializer) -> Self {
-        let mut policer = Policer { limit: u32::MAX, mark: u32::MAX, rules: None };
-        let mut rules = PerPacketRules { limit: Span::MAX, mark: Span::MAX, ..rules };
-        match limit {
-            None => {}
-            Some(Length::Packets(limit)) => policer.limit = limit,
-            Some(Length::Bytes(limit)) => rules.limit = serializer.time_of(limit),
-        }
-        match threshold {
-            None => {}
-            Some(Length::Packets(mark)) => policer.mark = mark,
-            Some(Length::Bytes(mark)) => rules.mark = serializer.time_of(mark),
-        }
-        let by_time = rules.limit < Span::MAX || rules.mark < Span::MAX;
-        let needed = by_time || rules.non_ect.is_some() || !matches!(rules.aqm, Aqm::None);
-        policer.rules = needed.then(|| Box::new(rules));
-        policer
-    }
-
-    /// Changes the queue's limit and its threshold for marks. All other state is kept.
-    pub(crate) fn resize(&mut self, limit: Option<Length>, threshold: Option<Length>, serializer: &Serializer) {
-        let rules = self.rules.take().map_or_else(PerPacketRules::default, |rules| *rules);
-        *self = Policer::with(limit, threshold, rules, serializer);
-    }
-
-    /// Whether the policer needs to see every packet; otherwise only those that find [`Policer::calm`] packets or more.
-    #[inline]
-    pub(crate) fn sees_every_packet(&self) -> bool {
-        self.rules.is_some()
-    }
-
-    /// The number of waiting packets up to which the policer neither drops nor marks, unless it sees every packet.
-    pub(crate) fn calm(&self) -> u32 {
-        self.limit.min(self.mark)
-    }
-
-    /// Whether a queue of `waiting` packets, which takes `backlog` to send, is longer than the limit.
-    pub(crate) fn is_exceeded(&self, waiting: u32, backlog: Span) -> bool {
-        waiting > self.limit || self.rules.as_ref().is_some_and(|rules| backlog > rules.limit)
-    }
-
-    /// How long a queue must have been empty for RED to count the time as idle; zero without RED.
-    pub(crate) fn idle_step(&self) -> Span {
-        match self.rules.as_deref() {
-            Some(PerPacketRules { aqm: Aqm::Red(red), .. }) => red.idle_step(),
-            _ => Span::ZERO,
-        }
-    }
-
-    /// Judges a packet that finds `waiting` packets in the queue and will wait too, for a policer that does not see
-    /// every packet.
-    #[inline]
-    pub(crate) fn admit_waiting(&self, ecn: Ecn, waiting: u32) -> Verdict {
-        if waiting >= self.limit {
-            Verdict::Drop
-        } else if waiting >= self.mark {
-            congestion(ecn)
-        } else {
-            Verdict::Pass
-        }
-    }
-
-    /// Judges an arriving packet.
-    pub(crate) fn admit(&mut self, ecn: Ecn, state: &QueueState) -> Verdict {
-        if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
-            red.on_arrival(state);
-        }
-        if !state.at_once && self.is_full(state) {
-            return Verdict::Drop;
-        }
-        if let Some(PerPacketRules { aqm: Aqm::Red(red), .. }) = self.rules.as_deref_mut() {
-            return red.judge(ecn);
-        }
-        if state.at_once || !self.is_beyond(state) {
-            return Verdict::Pass;
-        }
-        match self.rules.as_deref_mut().and_then(|rules| rules.non_ect.as_mut()) {
-            Some(drops) if ecn == Ecn::NotEct => drops.judge(),
-            _ => congestion(ecn),
-        }
-    }
-
-    #[inline]
-    fn is_full(&self, state: &QueueState) -> bool {
-        state.waiting >= self.limit || self.rules.as_ref().is_some_and(|rules| state.backlog + state.time > rules.limit)
-    }
-
-    #[inline]
-    fn is_beyond(&self, state: &QueueState) -> bool {
-        state.waiting >= self.mark || self.rules.as_ref().is_some_and(|rules| state.backlog + state.time > rules.mark)
-    }
-
-    /// Judges an admitted packet that will have left the transmitter at `departure`; in order of departures.
-    #[inline]
-    pub(crate) fn depart(&mut self, ecn: Ecn, size: u16, departure: Time) -> Verdict {
-        let Some(PerPacketRules { aqm: Aqm::Phantom(phantom), .. }) = self.rules.as_deref_mut() else {
-            return Verdict::Pass;
-        };
-        if phantom.depart(size, departure) { congestion(ecn) } else { Verdict::Pass }
-    }
-}
-
-/// The decision on a packet that a threshold or a phantom queue chooses: it is marked if it can be.
-#[inline]
-fn congestion(ecn: Ecn) -> Verdict {
-    if ecn == Ecn::NotEct { Verdict::Pass } else { Verdict::Mark }
 }

@@ -11,6 +11,7 @@
 //! departures. A FIFO port knows a packet's departure when the packet arrives, and computes the counter then.
 
 use crate::Serializer;
+use crate::discipline::{Aqm, AqmConfig};
 use firstlight_units::{Bytes, Span, Time};
 
 /// HULL's phantom queue (NSDI'12), instead of a threshold. The table's presence turns it on.
@@ -35,6 +36,8 @@ impl PhantomConfig {
     pub const HULL_10G: PhantomConfig = PhantomConfig { drain: 0.95, threshold: Bytes::new(6000) };
 }
 
+impl AqmConfig for PhantomConfig {}
+
 /// A phantom queue at a link's exit.
 #[derive(Clone, Debug)]
 pub(crate) struct Phantom {
@@ -46,14 +49,15 @@ pub(crate) struct Phantom {
 }
 
 impl Phantom {
-    pub(crate) fn new(config: &PhantomConfig, serializer: &Serializer) -> Self {
+    pub(crate) fn new(config: &PhantomConfig, serializer: &Serializer, _seed: u64) -> Self {
         let serializer = serializer.slowed(config.drain);
         Phantom { empty: Time::ZERO, serializer, threshold: serializer.time_of(config.threshold) }
     }
+}
 
-    /// A packet leaves at `departure`. Returns whether the counter is above the threshold, so that the packet is to be
-    /// marked.
-    pub(crate) fn depart(&mut self, size: u16, departure: Time) -> bool {
+impl Aqm for Phantom {
+    /// Whether the counter is above the threshold, so that the packet is to be marked.
+    fn depart(&mut self, size: u16, departure: Time) -> bool {
         let above = self.empty.saturating_since(departure) > self.threshold;
         self.empty = self.empty.max(departure) + self.serializer.time(size);
         above
@@ -69,7 +73,7 @@ mod tests {
 
     /// Marks among `packets` of 1,000 bytes that leave every `gap_ns` at 10 Gb/s, and the first marked one.
     fn marks(config: PhantomConfig, gap_ns: u64, packets: u64) -> (u64, Option<u64>) {
-        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1));
+        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1), 0);
         let at = |n: u64| Time::ZERO + Span::from_ns(n * gap_ns);
         let marked: Vec<u64> = (0..packets).filter(|n| phantom.depart(1000, at(*n))).collect();
         (marked.len() as u64, marked.first().copied())
@@ -93,7 +97,7 @@ mod tests {
     #[test]
     fn marks_the_tail_of_each_burst() {
         let config = PhantomConfig { drain: 0.8, threshold: Bytes::new(6000) };
-        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1));
+        let mut phantom = Phantom::new(&config, &Serializer::new(Rate::from_gbps(10), 1), 0);
         let mut marked = 0;
         for burst in 0..20 {
             let start = Time::ZERO + Span::from_us(burst * 60);

@@ -14,7 +14,7 @@
 //! In bytes, p_b does not depend on the packet's size (RFC 7567, section 4.4, advises against it). The average is
 //! updated by every packet that comes, dropped or not.
 
-use crate::discipline::{Length, QueueState, Verdict};
+use crate::discipline::{Aqm, AqmConfig, Length, QueueState, Verdict};
 use crate::{Ecn, Serializer};
 use firstlight_units::{Bytes, SettingError, Span};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -134,12 +134,14 @@ impl RedConfig {
     const fn default_packet() -> Bytes {
         Bytes::new(1500)
     }
+}
 
-    /// Checks the thresholds against each other. Each parameter by itself is in the range of its key.
-    ///
-    /// # Errors
-    /// When one threshold is in packets and the other in bytes, or the upper one is below the lower one.
-    pub fn check(&self) -> Result<(), SettingError> {
+impl AqmConfig for RedConfig {
+    const DROPS: bool = true;
+    const DROP_KEY: Option<&'static str> = Some("drop_beyond");
+
+    /// Fails when one threshold is in packets and the other in bytes, or the upper one is below the lower one.
+    fn check(&self) -> Result<(), SettingError> {
         let Band { min, max } = self.band;
         let ordered = match (min, max) {
             (Length::Packets(min), Length::Packets(max)) => min <= max,
@@ -151,6 +153,23 @@ impl RedConfig {
             }
         };
         SettingError::unless(ordered, "max", format!("{max} is below min, {min}: use at least that"))
+    }
+
+    fn loses(&self) -> Option<&'static str> {
+        (self.drops == Drops::Beyond)
+            .then_some("RED drops packets of a lossless class; without this key it only marks there")
+    }
+
+    fn threshold(&self) -> Option<(&'static str, Length)> {
+        Some(("min", self.band.min))
+    }
+
+    /// In a lossless class RED drops beyond the band only where that is written.
+    fn fill_in(&mut self, packet: Bytes, lossless: bool, given: &dyn Fn(&str) -> bool) {
+        self.typical_packet = packet;
+        if lossless && !(self.drops == Drops::Beyond && given("drop_beyond")) {
+            self.drops = Drops::Nothing;
+        }
     }
 }
 
@@ -192,42 +211,6 @@ impl Red {
         }
     }
 
-    /// One step of idle time: the transmission time of a typical packet.
-    pub(crate) fn idle_step(&self) -> Span {
-        self.typical
-    }
-
-    /// Brings the average up to date for a packet that comes.
-    pub(crate) fn on_arrival(&mut self, state: &QueueState) {
-        if let Some(since) = state.empty_since {
-            let steps = state.now.saturating_since(since).as_ps() / self.typical.as_ps();
-            self.average *= power(1.0 - self.weight, steps);
-        } else {
-            let queue = if self.in_bytes { state.backlog.as_ps() as f64 } else { f64::from(state.waiting) };
-            self.average += self.weight * (queue - self.average);
-        }
-    }
-
-    /// The decision on a packet that the queue has room for.
-    pub(crate) fn judge(&mut self, ecn: Ecn) -> Verdict {
-        let Some(probability) = self.probability() else {
-            self.count = 0;
-            return if self.drops == Drops::Beyond { Verdict::Drop } else { self.chosen(ecn) };
-        };
-        if probability == 0.0 {
-            self.count = 0;
-            return Verdict::Pass;
-        }
-        let left = 1.0 - f64::from(self.count) * probability;
-        self.count += 1;
-        // p_a = p_b / (1 - count p_b), and 1 where that is above 1 or has no meaning.
-        if self.uniform() * left >= probability {
-            return Verdict::Pass;
-        }
-        self.count = 0;
-        self.chosen(ecn)
-    }
-
     /// The decision on a packet that is to be marked if it can be.
     fn chosen(&self, ecn: Ecn) -> Verdict {
         match (ecn, self.drops) {
@@ -254,6 +237,44 @@ impl Red {
     /// A random number, uniform between 0 and 1.
     fn uniform(&mut self) -> f64 {
         (self.random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+impl Aqm for Red {
+    /// One step of idle time: the transmission time of a typical packet.
+    fn idle_step(&self) -> Span {
+        self.typical
+    }
+
+    /// Brings the average up to date for a packet that comes.
+    fn on_arrival(&mut self, state: &QueueState) {
+        if let Some(since) = state.empty_since {
+            let steps = state.now.saturating_since(since).as_ps() / self.typical.as_ps();
+            self.average *= power(1.0 - self.weight, steps);
+        } else {
+            let queue = if self.in_bytes { state.backlog.as_ps() as f64 } else { f64::from(state.waiting) };
+            self.average += self.weight * (queue - self.average);
+        }
+    }
+
+    /// The decision on a packet that the queue has room for.
+    fn judge(&mut self, ecn: Ecn) -> Option<Verdict> {
+        let Some(probability) = self.probability() else {
+            self.count = 0;
+            return Some(if self.drops == Drops::Beyond { Verdict::Drop } else { self.chosen(ecn) });
+        };
+        if probability == 0.0 {
+            self.count = 0;
+            return Some(Verdict::Pass);
+        }
+        let left = 1.0 - f64::from(self.count) * probability;
+        self.count += 1;
+        // p_a = p_b / (1 - count p_b), and 1 where that is above 1 or has no meaning.
+        if self.uniform() * left >= probability {
+            return Some(Verdict::Pass);
+        }
+        self.count = 0;
+        Some(self.chosen(ecn))
     }
 }
 
@@ -320,7 +341,7 @@ mod tests {
         let packets = 110_000;
         for _ in 0..packets {
             gap += 1;
-            if red.judge(Ecn::Ect0) == Verdict::Mark {
+            if red.judge(Ecn::Ect0) == Some(Verdict::Mark) {
                 gaps[gap - 1] += 1;
                 gap = 0;
             }
@@ -336,7 +357,7 @@ mod tests {
         let at = |average: u32, config: RedConfig| {
             let mut red = red(RedConfig { weight: 1.0, max_probability: 0.2, ..config });
             red.on_arrival(&found(average, 0));
-            (red.probability(), red.judge(Ecn::Ect0), red.judge(Ecn::NotEct))
+            (red.probability(), red.judge(Ecn::Ect0).unwrap(), red.judge(Ecn::NotEct).unwrap())
         };
         let plain = RedConfig::new(BAND);
         let gentle = RedConfig { gentle: true, ..plain };
@@ -354,7 +375,7 @@ mod tests {
         let verdicts = |drops, ecn| {
             let mut red = red(RedConfig { weight: 1.0, max_probability: 0.5, drops, ..RedConfig::new(BAND) });
             red.on_arrival(&found(14, 0));
-            (0..50).map(|_| red.judge(ecn)).collect::<Vec<_>>()
+            (0..50).map(|_| red.judge(ecn).unwrap()).collect::<Vec<_>>()
         };
         let marked = verdicts(Drops::Nothing, Ecn::Ect0);
         let as_dropped: Vec<_> = marked.iter().map(|v| if *v == Verdict::Mark { Verdict::Drop } else { *v }).collect();

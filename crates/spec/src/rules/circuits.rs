@@ -82,11 +82,7 @@ impl Rules<'_> {
                 ("schedule.stands_for", Week::etalon(stands_for, days.day, days.night))
             }
             Schedule::List(_) => ("schedule.days", self.listed_week(racks)?),
-            Schedule::Bvn(computed)
-            | Schedule::Solstice(computed)
-            | Schedule::Eclipse(computed)
-            | Schedule::Hotspot(computed)
-            | Schedule::EdgeColouring(computed) => ("schedule.week", Ok(Week::idle(racks, computed.week))),
+            computed => ("schedule.week", Ok(Week::idle(racks, computed.computed()?.1.week))),
         };
         week.map_err(|error| self.wrong(key, error.to_string())).ok()
     }

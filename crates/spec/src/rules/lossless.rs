@@ -5,10 +5,10 @@ use crate::error::SpecError;
 use crate::network::Network;
 use crate::places::{Places, all_or};
 use crate::tables::{Experiment, MOST_HOSTS};
+use firstlight_net::Discipline;
 use firstlight_net::fabric::{HostLinks, HybridConfig, ReceiveConfig, SwitchConfig};
 use firstlight_net::pfc::{PfcConfig, PfcLimits};
 use firstlight_net::topology::{Node, Topology, Wire};
-use firstlight_net::{Drops, RedConfig};
 use firstlight_units::Bytes;
 
 /// The links into switches that have buffers.
@@ -57,14 +57,15 @@ pub(crate) fn lossless_hybrid(
     let absent = highest.map(|highest| ("pfc.classes".to_string(), text(highest)));
     let capacity = "a VOQ's capacity drops packets of a lossless class: take it out, so that VOQs take what hosts' \
                     accounts let in, or say pfc.allow_loss = true";
-    let drop_beyond = "RED drops packets of a lossless class; without this key it only marks there: take it out, or \
-                       say pfc.allow_loss = true";
     let limit = if !config.has(0) {
         None
     } else if experiment.voq.small.is_some() {
         Some(("voq.small".to_string(), capacity.to_string()))
     } else {
-        drops_beyond(experiment.voq.red.as_ref()).then(|| ("voq.red.drop_beyond".to_string(), drop_beyond.to_string()))
+        Discipline::from(experiment.voq.discipline)
+            .dropping()
+            .next()
+            .map(|(key, text)| (format!("voq.{key}"), format!("{text}: take it out, or say pfc.allow_loss = true")))
     };
     check(experiment, places, &links, absent, limit)?;
     Ok(HybridConfig { pfc: Some(config), ..hybrid })
@@ -83,11 +84,6 @@ fn largest_packet(experiment: &Experiment) -> Bytes {
     let of_hosts = experiment.linux.hosts.iter().filter_map(|hosts| hosts.mtu);
     let of_workloads = experiment.workload.iter().filter_map(|workload| workload.get().packet());
     of_hosts.chain(of_workloads).chain([experiment.hosts.mtu]).max().expect("one is there")
-}
-
-/// Whether RED drops packets beyond the upper threshold. In a lossless class it does so only where that is written.
-fn drops_beyond(red: Option<&RedConfig>) -> bool {
-    red.is_some_and(|red| red.drops == Drops::Beyond)
 }
 
 /// The table of a queue's keys.

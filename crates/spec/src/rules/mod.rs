@@ -89,13 +89,7 @@ impl Rules<'_> {
         let of_its_own = |cc: &CcName| ecn_use(&self.places.own, *cc) == Some(EcnUse::OwnMeaning);
         let Some(name) = conditions.controllers().find(of_its_own).map(CcName::as_str) else { return };
         let Experiment { voq, switch, .. } = self.experiment;
-        let of_voqs = [
-            ("voq.ecn_small", voq.ecn_small.is_some()),
-            ("voq.ecn_large", voq.ecn_large.is_some()),
-            ("voq.red", voq.red.is_some()),
-        ];
-        let mut paths: Vec<String> =
-            of_voqs.into_iter().filter(|(_, given)| *given).map(|(path, _)| path.to_string()).collect();
+        let mut paths: Vec<String> = voq.marking().map(|key| format!("voq.{key}")).collect();
         paths.extend(switch.discipline.marking().map(|key| format!("switch.{key}")));
         for (class, table) in switch.classes.iter().enumerate() {
             paths.extend(table.discipline.marking().map(|key| format!("switch.classes.{class}.{key}")));

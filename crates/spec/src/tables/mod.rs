@@ -51,8 +51,8 @@ pub(crate) use program::expand as expand_programs;
 pub use crate::workload::{PacedStep, WorkloadTable};
 
 use crate::places::Places;
+use firstlight_net::Discipline;
 use firstlight_net::fabric::{CircuitConfig, FabricTables, InterfaceTables, PacketConfig};
-use firstlight_net::{Drops, RedConfig};
 use firstlight_transport::cc::CcTables;
 use firstlight_transport::{Autotune, TcpConfig, WINDOW_OF_2012};
 use firstlight_units::{SettingError, Span};
@@ -207,20 +207,19 @@ impl Experiment {
             tcp.receive_window = WINDOW_OF_2012;
         }
         let pfc = self.pfc.as_ref();
-        let fill = |red: &mut Option<RedConfig>, path: &str, class: usize| {
-            let Some(red) = red else { return };
-            red.typical_packet = mtu;
-            if pfc.is_some_and(|pfc| pfc.has(class)) && !(places.has(path) && red.drops == Drops::Beyond) {
-                red.drops = Drops::Nothing;
-            }
+        let fill = |discipline: &mut Discipline, table: &str, class: usize| {
+            let lossless = pfc.is_some_and(|pfc| pfc.has(class));
+            discipline.fill_in(mtu, lossless, &|key| places.has(&format!("{table}.{key}")));
         };
-        fill(&mut self.voq.red, "voq.red.drop_beyond", 0);
-        fill(&mut self.switch.discipline.red, "switch.red.drop_beyond", 0);
+        let mut voq = self.voq.discipline.into();
+        fill(&mut voq, "voq", 0);
+        self.voq.discipline = voq.into();
+        fill(&mut self.switch.discipline, "switch", 0);
         for (class, queue) in self.switch.classes.iter_mut().enumerate() {
-            fill(&mut queue.discipline.red, &format!("switch.classes.{class}.red.drop_beyond"), class);
+            fill(&mut queue.discipline, &format!("switch.classes.{class}"), class);
         }
         for (entry, ports) in self.switch.ports.iter_mut().enumerate() {
-            fill(&mut ports.discipline.red, &format!("switch.ports.{entry}.red.drop_beyond"), 0);
+            fill(&mut ports.discipline, &format!("switch.ports.{entry}"), 0);
         }
     }
 

@@ -6,28 +6,33 @@ use firstlight_units::{SettingError, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// When the circuit switch connects which racks, week after week.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Schedule {
-    /// Each rack meets each other rack once a week.
-    Strobe(EqualDays),
-    /// The three-rack stand-in of Etalon's testbed.
-    Etalon(StandIn),
-    /// The days of `[[schedule.days]]`.
-    List(ListedDays),
-    /// Each week is computed from demand, see `[control]`: Birkhoff-von Neumann.
-    Bvn(ComputedWeek),
-    /// Each week is computed from demand: Solstice.
-    Solstice(ComputedWeek),
-    /// Each week is computed from demand: Eclipse.
-    Eclipse(ComputedWeek),
-    /// Each week is computed from demand: the matching of maximum weight.
-    Hotspot(ComputedWeek),
-    /// Each week is computed from demand: edge colouring.
-    #[serde(rename = "edge-colouring")]
-    EdgeColouring(ComputedWeek),
+macro_rules! define {
+    ($($(#[$doc:meta])* $name:literal => $Scheduler:ident in $module:ident;)*) => {
+        /// When the circuit switch connects which racks, week after week.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+        #[serde(tag = "kind", rename_all = "snake_case")]
+        pub enum Schedule {
+            /// Each rack meets each other rack once a week.
+            Strobe(EqualDays),
+            /// The three-rack stand-in of Etalon's testbed.
+            Etalon(StandIn),
+            /// The days of `[[schedule.days]]`.
+            List(ListedDays),
+            $($(#[$doc])* #[serde(rename = $name)] $Scheduler(ComputedWeek),)*
+        }
+
+        impl Schedule {
+            /// The scheduler of a computed schedule, and its weeks.
+            pub(crate) fn computed(&self) -> Option<(Scheduler, &ComputedWeek)> {
+                match self {
+                    Schedule::Strobe(_) | Schedule::Etalon(_) | Schedule::List(_) => None,
+                    $(Schedule::$Scheduler(week) => Some((Scheduler::$Scheduler, week)),)*
+                }
+            }
+        }
+    };
 }
+firstlight_circuits::computed_schedulers!(define);
 
 /// Days of one length.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -89,18 +94,6 @@ pub struct ComputedWeek {
 }
 
 impl Schedule {
-    /// The scheduler of a computed schedule, and its weeks.
-    pub(crate) fn computed(&self) -> Option<(Scheduler, &ComputedWeek)> {
-        match self {
-            Schedule::Strobe(_) | Schedule::Etalon(_) | Schedule::List(_) => None,
-            Schedule::Bvn(week) => Some((Scheduler::Bvn, week)),
-            Schedule::Solstice(week) => Some((Scheduler::Solstice, week)),
-            Schedule::Eclipse(week) => Some((Scheduler::Eclipse, week)),
-            Schedule::Hotspot(week) => Some((Scheduler::Hotspot, week)),
-            Schedule::EdgeColouring(week) => Some((Scheduler::EdgeColouring, week)),
-        }
-    }
-
     /// Checks that each day of a list has a length, and that a common length is one of some day.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
         let Schedule::List(ListedDays { day, days, .. }) = self else { return Ok(()) };

@@ -66,8 +66,7 @@ impl SwitchTable {
             return Err(SettingError::new(format!("classes.{CLASSES}"), problem));
         }
         self.discipline.check()?;
-        let given = self.discipline.queue.map(|_| "queue").into_iter().chain(self.discipline.marking()).next();
-        if let (Some(key), false) = (given, self.classes.is_empty()) {
+        if let (Some(key), false) = (self.discipline.any_key(), self.classes.is_empty()) {
             let problem = "has no effect: it counts only when there are no [[switch.classes]], but each of them has \
                            its own; take it out";
             return Err(SettingError::new(key, problem));

@@ -1,7 +1,7 @@
 //! `[voq]`: the virtual output queues of a hybrid fabric.
 
 use firstlight_net::fabric::{Resize, VoqConfig};
-use firstlight_net::{Discipline, RedConfig};
+use firstlight_net::{Discipline, Length, VoqDiscipline};
 use firstlight_units::{SettingError, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,23 +38,21 @@ pub struct VoqTable {
         extend("x-of" = "packets", "x-without" = "no marks", "x-with" = "large")
     )]
     pub ecn_large: Option<u32>,
-    /// RED on the average length of each VOQ, instead of `voq.ecn_small` and `voq.ecn_large`. Idle times are counted in
-    /// packets at `packet.rate`. The table's presence turns it on.
-    pub red: Option<RedConfig>,
+    /// Other ways to mark, or to drop early.
+    #[serde(flatten)]
+    pub discipline: VoqDiscipline,
 }
 
 impl VoqTable {
     /// Checks what resizing needs, and that a VOQ marks in one way.
     pub(crate) fn check(&self) -> Result<(), SettingError> {
-        let thresholds = [("ecn_small", self.ecn_small), ("ecn_large", self.ecn_large)];
-        if let (Some(_), Some((threshold, _))) = (&self.red, thresholds.iter().find(|(_, given)| given.is_some())) {
+        let discipline = Discipline::from(self.discipline);
+        if let (Some(table), Some(threshold)) = (discipline.any_key(), self.thresholds().next()) {
             let problem =
                 format!("there is voq.{threshold} already, and a queue marks in one way: take one of them out");
-            return Err(SettingError::new("red", problem));
+            return Err(SettingError::new(table, problem));
         }
-        if let Some(red) = &self.red {
-            red.check().map_err(|error| error.within("red"))?;
-        }
+        discipline.check()?;
         match (self.large, self.advance, self.small) {
             (Some(_), None, _) => Err(SettingError::new(
                 "large",
@@ -71,11 +69,25 @@ impl VoqTable {
         }
     }
 
+    fn thresholds(&self) -> impl Iterator<Item = &'static str> {
+        let thresholds = [("ecn_small", self.ecn_small), ("ecn_large", self.ecn_large)];
+        thresholds.into_iter().filter_map(|(key, given)| given.map(|_| key))
+    }
+
+    /// The keys by which packets are marked.
+    pub(crate) fn marking(&self) -> impl Iterator<Item = &'static str> {
+        self.thresholds().chain(Discipline::from(self.discipline).marking())
+    }
+
     /// The engine's configuration.
     pub(crate) fn config(&self) -> VoqConfig {
         let large = self.large.zip(self.advance);
         VoqConfig {
-            discipline: Discipline { red: self.red, ..Discipline::packets(self.small, self.ecn_small) },
+            discipline: Discipline {
+                queue: self.small.map(Length::Packets),
+                ecn: self.ecn_small.map(Length::Packets),
+                ..self.discipline.into()
+            },
             resize: large.map(|(large, advance)| Resize {
                 linger: self.linger,
                 ..Resize::packets(large, self.ecn_large, advance)

@@ -12,7 +12,7 @@ use crate::error::Problem;
 use crate::expander::Expander;
 use crate::host_name::HostName;
 use crate::text_form::text_value;
-use firstlight_units::{Bytes, Rate, Span};
+use firstlight_units::{Bytes, RATES, Rate, SPANS, Span, names};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -80,7 +80,9 @@ impl fmt::Display for PacedStep {
 
 text_value! {
     PacedStep, format: "paced-step",
-    pattern: r"^\s*[0-9_.]+(s|ms|us|ns|ps)\s+(off|[0-9_.]+\s*(Tbps|Gbps|Mbps|kbps|bps))\s*$",
+    pattern: format!(
+        r"^\s*[0-9_.]+({})\s+(off|[0-9_.]+\s*({}))\s*$", names(&[SPANS], "|"), names(&[RATES], "|")
+    ),
     example: "100ms 4Gbps"
 }
 

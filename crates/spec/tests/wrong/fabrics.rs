@@ -3,7 +3,8 @@
 //!
 //! A case is the sound experiment with some of its text replaced, or with text behind it.
 
-use crate::{STAR, kinds, reported, reported_at};
+use crate::{STAR, kinds, reported, reported_at, unit_error};
+use firstlight_units::{Bytes, Rate};
 
 /// Cases of text behind the star.
 fn check(cases: &[(&str, &str)]) {
@@ -24,8 +25,8 @@ fn queues_in_packets_or_in_data() {
         ("[switch]\nqueue = 0", "x.toml:14:9: switch.queue: 0 packets is out of range: use 1 to 16777216, or a size"),
         ("[switch]\nqueue = \"0B\"", "x.toml:14:9: switch.queue: 0B is out of range: use 1B to 1152921504606846976B, \
          or a whole number of packets"),
-        ("[switch]\nqueue = \"9\"", "x.toml:14:9: switch.queue: '9' has no unit: add one of TB, GB, MB, kB, B, TiB, \
-         GiB, MiB, KiB, as in \"9000B\", or a whole number of packets"),
+        ("[switch]\nqueue = \"9\"", &format!("x.toml:14:9: switch.queue: {}, or a whole number of packets",
+                                                   unit_error::<Bytes>("9"))),
         ("[switch]\nqueue = true",
          "x.toml:14:9: switch.queue: expected a number of packets or a size, found true: write for example 100"),
         ("[switch]\necn = 0", "x.toml:14:7: switch.ecn: 0 packets is out of range: use 1 to 16777216, or a size"),
@@ -327,8 +328,7 @@ fn networks_from_files() {
     assert_eq!(of(""), "net.txt:1:1: fabric.file: a network needs at least 2 hosts, and this one has 0");
     assert_eq!(of(&sound.replace("b s", "b t")),
         "net.txt:3:8: fabric.file: there is no switch t above: add a line \"switch t\" before");
-    assert_eq!(of(&sound.replace("1Gbps", "1GB")),
-        "net.txt:3:10: fabric.file: 'GB' is not a unit of rate: use Tbps, Gbps, Mbps, kbps, bps");
+    assert_eq!(of(&sound.replace("1Gbps", "1GB")), format!("net.txt:3:10: fabric.file: {}", unit_error::<Rate>("1GB")));
     assert_eq!(of(&sound.replace("1Gbps", "71999bps")),
         "x.toml:5:8: fabric.file: net.txt has a link of 71999bps: at 71999bps one packet of 9kB takes longer than \
          1s, time_scale included: use at least 72000bps");

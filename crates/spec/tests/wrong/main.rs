@@ -4,6 +4,8 @@ mod fabrics;
 mod input;
 
 use firstlight_spec::{Spec, schema};
+use firstlight_units::UnitError;
+use std::str::FromStr;
 
 /// A sound experiment, short enough to know its lines by number.
 const STAR: &str = "\
@@ -39,6 +41,11 @@ fn kinds(table: &str, key: &str) -> Vec<&'static str> {
     let variants = table.get("items").unwrap_or(table)["oneOf"].as_array().expect("a table of several kinds");
     let keys = variants.iter().map(|variant| &variant["properties"]);
     keys.filter(|keys| keys.get(key).is_some()).filter_map(|keys| keys["kind"]["const"].as_str()).collect()
+}
+
+/// The error of a text that is no such quantity. It lists the units, which grow with the code.
+fn unit_error<T: FromStr<Err = UnitError>>(text: &str) -> UnitError {
+    text.parse::<T>().err().expect("a text that is no quantity")
 }
 
 /// Each case is what is replaced, by what, and the whole message.

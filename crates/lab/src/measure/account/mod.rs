@@ -170,7 +170,7 @@ impl Names<'_> {
 
     /// Why a queue dropped a packet.
     fn why(&self, loss: &Loss) -> &'static str {
-        let drops_early = |discipline: &Discipline| discipline.red.is_some() || discipline.drop_non_ect > 0.0;
+        let drops_early = |queue: &Discipline| queue.has_dropping_table() || queue.drop_non_ect > 0.0;
         let early = match &self.spec.network {
             Network::Graph(graph) => graph.switch.disciplines().any(drops_early),
             Network::Hybrid(hybrid) => drops_early(&hybrid.voq.discipline),
