@@ -49,9 +49,12 @@ impl Sender {
         }
         let room = self.send_end() - self.next;
         if room > 0 {
-            let data = self.queue.end.max(self.next + 1) - self.next;
-            self.begin_burst(room.min(u64::from(terms.mss)).min(data), now);
-            self.burst_pushes = true;
+            // A burst that has begun goes on: its interface may have been full.
+            if self.next >= self.burst_end {
+                let data = self.queue.end.max(self.next + 1) - self.next;
+                self.begin_burst(room.min(u64::from(terms.mss)).min(data), now);
+                self.burst_pushes = true;
+            }
             return self.send_new(1, now, terms);
         }
         self.window_probes += 1;
