@@ -169,7 +169,7 @@ def test_functions_are_called_by_workers() -> None:
         pool.mapped(_refuse, range(4), jobs=2)
     with pytest.raises(fl.errors.RunError, match="ZeroDivisionError"):
         pool.mapped(_divide, [0])
-    with pytest.raises(fl.errors.RunError, match="ended .exit code 3"):
+    with pytest.raises(fl.errors.RunError, match=r"ended \(exit code 3\)"):
         pool.mapped(os._exit, [3])
 
 
