@@ -1,5 +1,6 @@
 """The settings of an experiment that a page can change: numbers, quantities with a unit, choices."""
 
+import contextlib
 import json
 import math
 import re
@@ -9,10 +10,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from firstlight import core
+from firstlight import _core, core
 from firstlight.core import Spec
+from firstlight.errors import SpecError
 
-QUANTITY = re.compile(r"\s*([\d_]+(?:\.[\d_]+)?)\s*([a-zA-Z]+)\s*")
+QUANTITY = re.compile(r"\s*([\d_]+(?:\.[\d_]+)?)\s*([a-zA-Z][a-zA-Z/]*)\s*")
 FIXED = ("name", "duration", "warmup", "time_scale", "measure", "sweep", "program")
 """Tables and keys that say how an experiment is run and measured, not what is studied."""
 REACH = 8
@@ -94,7 +96,11 @@ def _knob(key: str, value: Any) -> Knob | None:
 
 
 def _is_unit(word: str) -> bool:
-    return bool(re.fullmatch(r"[TGMk]?bps|[TGMk]i?B|B|[munp]?s", word))
+    for read in (_core.bytes_of, _core.bps_of, _core.ps_of):
+        with contextlib.suppress(SpecError):
+            read(f"1{word}")
+            return True
+    return False
 
 
 def _range(value: float, rule: Mapping[str, Any]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from firstlight.claims.measures.units import in_bytes, in_us
+from firstlight.claims.measures.units import bits_per_second, in_bytes, in_us
 from firstlight.runs.result import Result
 
 ENHANCED_PACKET = 6
@@ -35,7 +35,7 @@ def captured_day_us(result: Result) -> float:
 def captured_night_us(result: Result) -> float:
     """Mean length of the nights before the pair's days (us)."""
     times, spec = _arrivals(result), result.manifest["spec"]
-    sent = {net: _bits(result) / (_gbps(spec[net]["rate"]) * 1e3) for net in ("packet", "circuit")}
+    sent = {net: _bits(result) / (bits_per_second(spec[net]["rate"]) / 1e6) for net in ("packet", "circuit")}
     by_circuit = in_us(spec["circuit"]["delay"]) + sent["circuit"]
     by_packet = 2 * in_us(spec["packet"]["delay"]) + sent["packet"]
     silence = [train[0] - times[np.searchsorted(times, train[0]) - 1] for train in _days(result)]
@@ -58,14 +58,10 @@ def _bits(result: Result) -> float:
     return 8.0 * in_bytes(result.manifest["spec"]["hosts"]["mtu"])
 
 
-def _gbps(rate: str) -> float:
-    return float(rate.removesuffix("Gbps"))
-
-
 def _border(result: Result) -> float:
     """The gap between those of both networks, by their geometric mean (us)."""
     spec = result.manifest["spec"]
-    rates = [_gbps(spec[net]["rate"]) for net in ("packet", "circuit")]
+    rates = [bits_per_second(spec[net]["rate"]) / 1e9 for net in ("packet", "circuit")]
     return _bits(result) / (1e3 * float(np.sqrt(rates[0] * rates[1])))
 
 
