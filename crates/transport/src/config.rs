@@ -343,9 +343,11 @@ impl TcpConfig {
     }
 
     /// The window scale that lets the receive buffer, and as much as a program may ask for, fit in 16 bits (RFC 7323,
-    /// section 2).
+    /// section 2). Where a program has set the buffer's memory (`SO_RCVBUF`), its windows fit.
     pub(crate) fn window_scale(&self) -> u8 {
-        let most = self.receive_memory().max(self.stack.receive_limit.get());
+        let fixed = self.stack.receive_memory.is_some();
+        let buffer = if fixed { self.receive_window.get() } else { self.receive_memory() };
+        let most = buffer.max(self.stack.receive_limit.get());
         let bits = 64 - most.leading_zeros() as u8;
         bits.saturating_sub(16)
     }
