@@ -12,7 +12,6 @@ from typing import Any
 
 from firstlight import _core, core
 from firstlight.core import Spec
-from firstlight.errors import SpecError
 
 QUANTITY = re.compile(r"\s*([\d_]+(?:\.[\d_]+)?)\s*([a-zA-Z][a-zA-Z/]*)\s*")
 FIXED = ("name", "duration", "warmup", "time_scale", "measure", "sweep", "program")
@@ -97,7 +96,7 @@ def _knob(key: str, value: Any) -> Knob | None:
 
 def _is_unit(word: str) -> bool:
     for read in (_core.bytes_of, _core.bps_of, _core.ps_of):
-        with contextlib.suppress(SpecError):
+        with contextlib.suppress(_core.SpecError):
             read(f"1{word}")
             return True
     return False
