@@ -27,7 +27,7 @@ KEYS = {"figure", "point", "metric", "paper", "ours", "difference"}
 
 ON_LINUX = ("HDFS", "hotspot", "pause", "queries, TCP", "queries, UDP", "hpc", "timers")
 ONLY_ON_LINUX = ("dctcp/stalls",)
-DX_ON_LINUX = ("dx/fig10-two-senders", "dx/fig13-fairness")
+DX_ON_LINUX = ("dx/fig09-ladder", "dx/fig10-two-senders", "dx/fig13-fairness")
 FULL_ON_LINUX = ("HDFS on Hadoop",)
 """Claims that only the full set on Linux hosts runs."""
 
