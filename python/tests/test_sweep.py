@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -157,6 +158,17 @@ def test_the_command_sweeps_the_file_s_table(small: Path, command: Command, tmp_
     again = command("sweep", small)
     assert "2 of them finished before" in again.stderr
     assert again.stdout == done.stdout
+
+
+def test_a_result_goes_to_a_worker_without_its_frames(small: Path, tmp_path: Path) -> None:
+    result = fl.run(small, out=tmp_path / "r")
+    before = len(pickle.dumps(result))
+    assert pool.mapped(_flows, [result], jobs=1) == [len(result.table("flows"))]
+    assert len(pickle.dumps(result)) < before + 100
+
+
+def _flows(result: fl.Result) -> int:
+    return len(result.table("flows"))
 
 
 def test_functions_are_called_by_workers() -> None:

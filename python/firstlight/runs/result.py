@@ -65,6 +65,9 @@ class Result:
         self._programs = programs or {}
         self._frames: dict[str, pd.DataFrame] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_frames": {}}  # another process makes frames of its own
+
     def table(self, name: str) -> "pd.DataFrame":
         """The table ``name`` (one of ``tables``) as a frame; raises :class:`ResultError` when the run has no
         such table."""

@@ -35,9 +35,8 @@ def captured_day_us(result: Result) -> float:
 def captured_night_us(result: Result) -> float:
     """Mean length of the nights before the pair's days (us)."""
     times, spec = _arrivals(result), result.manifest["spec"]
-    sent = {net: _bits(result) / (bits_per_second(spec[net]["rate"]) / 1e6) for net in ("packet", "circuit")}
-    by_circuit = in_us(spec["circuit"]["delay"]) + sent["circuit"]
-    by_packet = 2 * in_us(spec["packet"]["delay"]) + sent["packet"]
+    by_circuit = in_us(spec["circuit"]["delay"]) + _sent_us(result, "circuit")
+    by_packet = 2 * in_us(spec["packet"]["delay"]) + _sent_us(result, "packet")
     silence = [train[0] - times[np.searchsorted(times, train[0]) - 1] for train in _days(result)]
     return float(np.mean(silence)) - by_circuit + by_packet
 
@@ -58,11 +57,14 @@ def _bits(result: Result) -> float:
     return 8.0 * in_bytes(result.manifest["spec"]["hosts"]["mtu"])
 
 
+def _sent_us(result: Result, network: str) -> float:
+    """How long a full packet takes to send (us)."""
+    return 1e6 * _bits(result) / bits_per_second(result.manifest["spec"][network]["rate"])
+
+
 def _border(result: Result) -> float:
     """The gap between those of both networks, by their geometric mean (us)."""
-    spec = result.manifest["spec"]
-    rates = [bits_per_second(spec[net]["rate"]) / 1e9 for net in ("packet", "circuit")]
-    return _bits(result) / (1e3 * float(np.sqrt(rates[0] * rates[1])))
+    return float(np.sqrt(_sent_us(result, "packet") * _sent_us(result, "circuit")))
 
 
 def _gap(train: Times) -> float:
