@@ -176,6 +176,17 @@ def test_numbers_in_prose_fail_when_their_rows_have_changed() -> None:
     assert "81.0" not in prose.linked(prose.with_links(cut))
 
 
+def test_whole_and_short_numbers_are_compared_where_a_person_lists_them() -> None:
+    readme = README.replace("Ours is", "1,231 ns of 12 are waits; ours is").replace("12.3 |", "1230.6 |")
+    linked = prose.with_links(readme)
+    assert "1,231" not in prose.linked(linked)
+    listed = linked.replace("\n-->", "\n1,231 = Mean wait (us) | reno | Base\n-->")
+    assert prose.problems(listed) == [] and prose.with_links(listed) == listed
+    assert prose.problems(listed.replace("1230.6", "1232")) == [
+        "1,231 is no longer the row's: Mean wait (us) | reno | Base is 1232"
+    ]
+
+
 def test_ratios_in_prose_are_compared_with_the_quotient_of_two_rows() -> None:
     place = "8a | 32 packets | utilization (%) | ours\n  divided by Mean wait (us) | reno | Base"
     readme = prose.with_links(README.replace("81.0 %", "6.6 times"))

@@ -3,7 +3,8 @@
 A comment at the README's end, ``<!-- rows ... -->``, has a line for each: the number as the prose has it, and
 the places in the tables that it may be of. :func:`found` makes these lines from a README whose prose is true.
 A page of the manual has no tables of its own: its numbers are those of the READMEs ``beside`` it.
-A person writes the lines of quotients, with two places: ``1.06 = PLACE``, below it ``  divided by PLACE``.
+A person writes the lines of whole and of short numbers, and those of quotients, with two places:
+``1.06 = PLACE``, below it ``  divided by PLACE``.
 """
 
 import re
@@ -16,9 +17,9 @@ from firstlight.pages.lines import Line
 GENERATED = re.compile(r"<!-- (?:measured|verdicts \w+) -->.*?<!-- end -->", re.DOTALL)
 MEASURED = re.compile(r"<!-- measured -->\n(.*?)<!-- end -->", re.DOTALL)
 ROWS = re.compile(r"<!-- rows\n(.*?)-->\n?", re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.+-])\d+\.\d+(?![\w.]*\d)")
+NUMBER = re.compile(r"(?<![\w.,+-])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)(?![.,]\d)")
 DIGITS = 3
-"""A number with fewer digits is as likely of something else."""
+"""A number with fewer digits, or a whole number, is as likely of something else."""
 PLACES = 4
 """A number that stands in more places of the tables says of none."""
 QUOTIENT = "\n  divided by "
@@ -57,7 +58,9 @@ def prose(readme: str) -> str:
 def found(readme: str, beside: str = "") -> dict[str, list[str]]:
     """The numbers of the prose that have rows, with their places."""
     every = cells(readme + beside)
-    long = [n for n in NUMBER.findall(prose(readme)) if len(n.replace(".", "").lstrip("0")) >= DIGITS]
+    long = [
+        n for n in NUMBER.findall(prose(readme)) if "." in n and len(n.replace(".", "").lstrip("0")) >= DIGITS
+    ]
     places = {n: [place for place, cell in every.items() if _equal(n, cell)] for n in dict.fromkeys(long)}
     return {n: its for n, its in places.items() if 0 < len(its) <= PLACES}
 
@@ -65,7 +68,7 @@ def found(readme: str, beside: str = "") -> dict[str, list[str]]:
 def _equal(number: str, cell: str) -> bool:
     """Whether a number of the prose is a cell's, rounded."""
     half = 0.5 * 10 ** -len(number.partition(".")[2]) + 1e-9
-    return bool(re.fullmatch(r"[\d.]+", cell)) and abs(float(cell) - float(number)) <= half
+    return bool(re.fullmatch(r"[\d.]+", cell)) and abs(float(cell) - float(number.replace(",", ""))) <= half
 
 
 def _value(every: dict[str, str], place: str) -> str:
