@@ -10,7 +10,7 @@ from firstlight.claims.claim import Platform
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find, read
 from firstlight.claims.rows import rows
-from firstlight.claims.scoreboard import scores
+from firstlight.claims.scoreboard import by_paper, score
 from firstlight.claims.verdict import Judgement, Verdict, asked, judge, together
 from firstlight.pages import verdicts
 from firstlight.runs.result import Result
@@ -152,8 +152,8 @@ def test_a_claim_is_judged_by_its_statements(folder: Path) -> None:
     assert [s.verdict for s in judgement.statements] == ["holds", "contradicted", "not comparable"]
     assert str(judgement) == "partly (1 of 2)"
     assert str(judge(outcome, "linux")) == "not run"
-    [score] = scores([outcome])
-    assert score.cells == ("someone Fig. 7", "Small", "partly (1 of 2)", "not run")
+    [line] = by_paper([score(outcome)])
+    assert line.cells == ("someone Fig. 7", "Small", "partly (1 of 2)", "not run")
 
 
 def test_verdicts_together() -> None:

@@ -17,7 +17,7 @@ from firstlight.claims.form import Mode
 from firstlight.claims.outcome import Outcome
 from firstlight.claims.read import find, select
 from firstlight.claims.rows import Row
-from firstlight.claims.scoreboard import Score, scores
+from firstlight.claims.scoreboard import Score, by_paper, score
 from firstlight.errors import PlanError, ResultError
 from firstlight.runs import pool
 from firstlight.runs.result import load
@@ -42,6 +42,8 @@ class Reproduction:
     mode: Mode
     outcomes: list[Outcome]
     path: Path
+    jobs: int | None = None
+    """Processes that compute rows and draw figures; one for each core if ``None``."""
 
     @property
     def hosts(self) -> list[Hosts]:
@@ -53,20 +55,29 @@ class Reproduction:
         """The papers that the claims are from."""
         return list(dict.fromkeys(o.claim.source for o in self.outcomes))
 
-    @cached_property
+    @property
     def rows(self) -> list[list[Row]]:
         """The rows of each claim."""
-        return [list(rows.rows(o)) for o in self.outcomes]
+        return [its for its, _ in self._judged]
 
     @cached_property
     def scores(self) -> list[Score]:
         """The verdict on each claim."""
-        return scores(self.outcomes)
+        return by_paper([its for _, its in self._judged])
+
+    @cached_property
+    def _judged(self) -> list[tuple[list[Row], Score]]:
+        return pool.mapped(_rows_and_score, self.outcomes, self.jobs)
 
     @cached_property
     def agreements(self) -> list[Agreement]:
         """Mean differences for each figure."""
         return [a for o, its in zip(self.outcomes, self.rows, strict=True) for a in agreements(o, its)]
+
+
+def _rows_and_score(outcome: Outcome) -> tuple[list[Row], Score]:
+    """What a worker computes of a claim: it reads the results' tables, which the parent never does."""
+    return list(rows.rows(outcome)), score(outcome)
 
 
 def plan(claims: Sequence[Claim], mode: Mode, hosts: Sequence[Hosts] = ("simulated",)) -> RunsOfClaims:
@@ -82,11 +93,12 @@ def run(
     """Reproduce ``claims`` (planned as ``points``) into ``out``; points that lie there already are not run
     again."""
     _claim(out)
+    means = means or pool.Means()
     results = pool.run_all(list(points.values()), out / STORE, means)
     outcomes = {c.name: Outcome(c, mode) for c in claims}
     for (name, key), result in zip(points, results, strict=True):
         outcomes[name].results[key] = result
-    reproduction = Reproduction(mode, list(outcomes.values()), out)
+    reproduction = Reproduction(mode, list(outcomes.values()), out, means.jobs)
     _store(reproduction)
     return reproduction
 

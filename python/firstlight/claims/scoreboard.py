@@ -24,8 +24,12 @@ class Score:
         return self.claim.display, self.claim.title, *(str(j) for j in self.judgements.values())
 
 
-def scores(outcomes: Sequence[Outcome]) -> list[Score]:
-    """The lines of all claims, those of one paper together."""
-    found = [Score(o.claim, {hosts: judge(o, hosts) for hosts in HOSTS}) for o in outcomes]
-    papers = list(dict.fromkeys(score.claim.source.name for score in found))
-    return sorted(found, key=lambda score: papers.index(score.claim.source.name))
+def score(outcome: Outcome) -> Score:
+    """The line of a claim."""
+    return Score(outcome.claim, {hosts: judge(outcome, hosts) for hosts in HOSTS})
+
+
+def by_paper(scores: Sequence[Score]) -> list[Score]:
+    """The lines, those of one paper together."""
+    papers = list(dict.fromkeys(score.claim.source.name for score in scores))
+    return sorted(scores, key=lambda score: papers.index(score.claim.source.name))

@@ -82,7 +82,7 @@ def reproduce(
             click.echo(f"shard {shard}: {len(mine)} of {len(every)} points are in {store}")
             return
         done = reproductions.run(chosen, mode, points, out, means)
-    page = report.write_reproduction(done, jobs)
+    page = report.write_reproduction(done)
     if as_json:
         click.echo(reproductions.as_json(done), nl=False)
     else:

@@ -18,6 +18,8 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.category import StrCategoryFormatter
 from matplotlib.figure import Figure as Canvas
 from matplotlib.text import Text
@@ -31,6 +33,8 @@ INK = "#1c2321"
 """Axes, text and the paper's marks; becomes the page's own text colour in the report."""
 GREY = "#8a8f98"
 DAY_SHADE: dict[str, Any] = {"color": SKY, "alpha": 0.22, "linewidth": 0}
+
+PNG_DPI = 160
 
 _RC: Any = {
     "font.family": "sans-serif",
@@ -105,10 +109,12 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ca
         _take_literally(canvas)
         canvas.draw_without_rendering()
         canvas.set_layout_engine("none")  # both forms have one layout, found once
-        svg = io.StringIO()
-        canvas.savefig(svg, format="svg", transparent=True, metadata={"Date": None})
-        png = io.BytesIO()
-        canvas.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
+        png, svg = io.BytesIO(), io.StringIO()
+        canvas.dpi = PNG_DPI
+        FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None})  # savefig would draw twice
+        for patch in (canvas.patch, *(axes.patch for axes in canvas.axes)):
+            patch.set_facecolor("none")
+        FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None})
         curves = panels(canvas, INK)
     text = svg.getvalue()
     return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption), curves)

@@ -93,12 +93,11 @@ def write(directory: Path) -> Path:
     raise ResultError(f"{directory}: {what}")
 
 
-def write_reproduction(done: reproductions.Reproduction, jobs: int | None = None) -> Path:
-    """Write the report of a reproduction, and its figures as SVG and PNG, drawn by ``jobs`` processes (one
-    for each core if ``None``)."""
+def write_reproduction(done: reproductions.Reproduction) -> Path:
+    """Write the report of a reproduction, and its figures as SVG and PNG."""
     sections = []
     judged = {score.claim.name: score for score in done.scores}
-    pictures = pool.mapped(figures, done.outcomes, jobs)
+    pictures = pool.mapped(figures, done.outcomes, done.jobs)
     for outcome, rows, drawn in zip(done.outcomes, done.rows, pictures, strict=True):
         for figure in drawn:
             figure.save(done.path / "figures" / outcome.claim.name)
