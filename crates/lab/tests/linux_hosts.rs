@@ -152,6 +152,7 @@ fn what_tcp_keys_mean_to_a_kernel() {
         ("tcp.frto", "false"),
         ("tcp.tail_loss_probe", "false"),
         ("tcp.compress_sacks", "false"),
+        ("tcp.small_queues", "false"),
         ("cubic.beta", "0.5"),
         ("cubic.hystart", "false"),
         ("cubic.fast_convergence", "true"),
@@ -162,7 +163,7 @@ fn what_tcp_keys_mean_to_a_kernel() {
     let found = |name: &str| sysctl(host, &format!("net.ipv4.{name}")).unwrap_or("none");
     assert_eq!(found("tcp_rmem"), "4096 1146074 1146074");
     assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
-    assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr"].map(found), ["0", "0"]);
+    assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr", "tcp_autocorking"].map(found), ["0", "0", "0"]);
     let cubic = ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"];
     assert_eq!(parameters(&plan), [&["firstlight.timeout_init_ms=10"], &cubic[..]].concat());
     assert_eq!(read(PAIR, &set).linux.map(|linux| linux.tick.to_string()).as_deref(), Some("1ms"));

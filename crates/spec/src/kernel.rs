@@ -27,7 +27,7 @@ const ALWAYS: [(&str, &str); 3] = [
 
 /// The meaning of keys on a Linux kernel, where an experiment gives them. The reference has this sentence for each key
 /// of `[tcp]`.
-pub(crate) const MEANINGS: [(&str, &str); 26] = [
+pub(crate) const MEANINGS: [(&str, &str); 27] = [
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
     ("tcp.min_window", "a parameter of our driver; refused with controllers whose least window is a constant of Linux"),
@@ -64,6 +64,11 @@ pub(crate) const MEANINGS: [(&str, &str); 26] = [
     ("tcp.tail_loss_probe", "`net.ipv4.tcp_early_retrans`"),
     ("tcp.compress_sacks", "`net.ipv4.tcp_comp_sack_nr`"),
     ("tcp.bursts", "`false`: the device layer segments nothing, so the stack sends packet by packet"),
+    (
+        "tcp.small_queues",
+        "`net.ipv4.tcp_autocorking`; `false`: a packet's memory also goes back to its socket as soon as the interface \
+         takes the packet, so that only what waits for a processor or for room counts; refused in dilated time",
+    ),
     ("tcp.sack", "`net.ipv4.tcp_sack`"),
     ("tcp.prr", "a kernel always reduces so"),
     ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
@@ -146,6 +151,9 @@ impl<'a> Kernel<'a> {
                  in virtual time (hosts.kind = \"linux\")"
             );
             self.wrong("cc", text);
+        }
+        if !self.tcp.small_queues {
+            self.cannot("small_queues", "in dilated time packets count for their sockets until they leave");
         }
         let chosen =
             [("tcp.tick", !self.simulated), ("linux.version", true), ("linux.modules", true), ("linux.patches", true)];
@@ -282,12 +290,13 @@ impl<'a> Kernel<'a> {
     }
 
     fn switches(&mut self) {
-        let TcpConfig { ecn, frto, tail_loss_probe, compress_sacks, sack, timestamps, .. } = *self.tcp;
+        let TcpConfig { ecn, frto, tail_loss_probe, compress_sacks, small_queues, sack, timestamps, .. } = *self.tcp;
         let switches = [
             ("ecn", ecn, "tcp_ecn", ["0", "1"]),
             ("frto", frto, "tcp_frto", ["0", "2"]),
             ("tail_loss_probe", tail_loss_probe, "tcp_early_retrans", ["0", "3"]),
             ("compress_sacks", compress_sacks, "tcp_comp_sack_nr", ["0", "44"]),
+            ("small_queues", small_queues, "tcp_autocorking", ["0", "1"]),
             ("sack", sack, "tcp_sack", ["0", "1"]),
             ("timestamps", timestamps, "tcp_timestamps", ["0", "1"]),
         ];

@@ -119,6 +119,7 @@ fn every_setting_of_tcp_arrives() {
         ("tcp.tail_loss_probe", "false"),
         ("tcp.compress_sacks", "false"),
         ("tcp.bursts", "false"),
+        ("tcp.small_queues", "false"),
         ("tcp.prr", "false"),
     ];
     let expected = TcpConfig {
@@ -139,6 +140,7 @@ fn every_setting_of_tcp_arrives() {
         tail_loss_probe: false,
         compress_sacks: false,
         bursts: false,
+        small_queues: false,
         prr: false,
         ..TcpConfig::default()
     };

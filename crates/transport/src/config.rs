@@ -103,6 +103,9 @@ pub struct TcpConfig {
     /// New data are sent in pieces of up to 64 KiB, as hosts with segmentation offload send them. `false`: packet by
     /// packet, as in ns-2.
     pub bursts: bool,
+    /// Senders keep little in their hosts' interfaces (TCP small queues), and small writes wait for what is there
+    /// (automatic corking). `false`: neither, as in kernels before 3.6 and in ns-2.
+    pub small_queues: bool,
     /// Offer and send selective acknowledgements (RFC 2018). Without them losses are found by duplicate
     /// acknowledgements (RFC 6582).
     pub sack: bool,
@@ -279,6 +282,7 @@ impl Default for TcpConfig {
             quick_acks: 16,
             compress_sacks: true,
             bursts: true,
+            small_queues: true,
             tick: Span::from_ms(4),
             ecn: false,
             ect_syn: None,

@@ -93,6 +93,8 @@ pub struct KernelDriver<K> {
     warm: Option<Vec<FlowReport>>,
     /// Which packets of handshakes stay ECN-capable; `None`: those that the kernel makes so.
     ect_syn: Option<EctSyn>,
+    /// Sockets count packets of TCP until these leave their device.
+    small_queues: bool,
     /// Traffic classes of programs' connections; `None`: those that their packets have.
     programs: Option<ProgramClasses>,
     /// The probes that hosts of the kernel send, by their hosts and ports.
@@ -130,6 +132,8 @@ struct HeldPacket {
     leaves: Time,
     /// Marks that the fabric may make: those that the packet did not have when it was sent.
     open: u32,
+    /// The packet's socket counts it until it leaves its device.
+    counts: bool,
 }
 
 impl<K: KernelCalls> KernelDriver<K> {
@@ -158,6 +162,7 @@ impl<K: KernelCalls> KernelDriver<K> {
             end,
             warm: None,
             ect_syn: None,
+            small_queues: true,
             programs: None,
             probes,
             islands: vec![],
@@ -173,6 +178,12 @@ impl<K: KernelCalls> KernelDriver<K> {
     /// sees the ECN bits that the sending kernel wrote.
     pub fn restrict_ect_on_syn(&mut self, ect_syn: EctSyn) {
         self.ect_syn = Some(ect_syn);
+    }
+
+    /// From now on a packet of TCP counts for its socket only until a device takes it: what is in the interface holds
+    /// nothing back.
+    pub fn count_no_queues(&mut self) {
+        self.small_queues = false;
     }
 
     /// From now on TCP of these devices, one class for each, has that traffic class in the fabric, except connections
@@ -329,10 +340,13 @@ impl<K: KernelCalls> KernelDriver<K> {
         if held.len() <= id.index() {
             held.resize(id.index() + 1, None);
         }
-        let leaves = self.world.fabric().departure(host);
-        held[id.index()] = Some(HeldPacket { cookie, leaves: leaves.unwrap_or(Time::MAX), open: ce | ece });
+        let counts = self.small_queues || packet.tcp().is_none();
+        let leaves = self.world.fabric().departure(host).filter(|_| counts);
+        held[id.index()] = Some(HeldPacket { cookie, leaves: leaves.unwrap_or(Time::MAX), open: ce | ece, counts });
         if let Some(at) = leaves {
             self.departures.push(Reverse((at, self.edge.frames.sent, id)));
+        } else if !counts {
+            self.edge.kernel.sent(cookie);
         }
         self.world.ask_room(host)
     }
@@ -520,7 +534,9 @@ impl<K: KernelCalls> ExternalHosts for KernelEdge<K> {
     }
 
     fn on_sent(&mut self, id: PacketId) {
-        if let Some(Some(held)) = self.held.get(id.index()) {
+        if let Some(Some(held)) = self.held.get(id.index())
+            && held.counts
+        {
             let cookie = held.cookie;
             self.call().sent(cookie);
         }

@@ -107,6 +107,9 @@ impl<K: KernelCalls + Send> Session<K> {
         if let Some(ect_syn) = order.spec.tables.tcp.tcp.ect_syn {
             driver.restrict_ect_on_syn(ect_syn);
         }
+        if !order.spec.tables.tcp.tcp.small_queues {
+            driver.count_no_queues();
+        }
         let classes: Vec<u8> = order.spec.linux.iter().flat_map(|linux| &linux.hosts).map(|host| host.class).collect();
         if classes.iter().any(|class| *class != 0) {
             driver.classify_programs(classes);

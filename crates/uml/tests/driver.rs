@@ -102,6 +102,16 @@ fn frame(to: u16, payload: usize) -> (Vec<u8>, usize) {
     (frame, length)
 }
 
+/// A datagram of 100 bytes.
+fn datagram(to: u16) -> (Vec<u8>, usize) {
+    let builder = etherparse::PacketBuilder::ethernet2([2; 6], [2; 6]);
+    let builder = builder.ipv4([10, 0, 0, 1], address(to).octets(), 64).udp(1, 9);
+    let mut frame = vec![];
+    builder.write(&mut frame, &[0; 72]).unwrap();
+    let length = frame.len();
+    (frame, length)
+}
+
 /// A kernel's clock: it goes to the driver's next time or to the kernel's, whichever is earlier.
 struct KernelClock {
     driver: KernelDriver<TestKernel>,
@@ -319,6 +329,26 @@ fn running(fabric: Fabric, hosts: &[u16]) -> KernelClock {
     clock.driver.start(ZERO);
     clock.go(ZERO);
     clock
+}
+
+/// Where sockets count no queues, a packet of TCP counts no longer once its device has it. This holds where the fabric
+/// knows departures in advance and where it does not; datagrams always count.
+#[test]
+fn a_packet_counts_as_left_where_sockets_count_no_queues() {
+    let pfc = PfcConfig { response: Some(Span::from_us(1)), most_events: 10, ..PfcConfig::of_all(Bytes::new(1500)) };
+    let paused = SwitchConfig { pfc: Some(pfc), ..SwitchConfig::default() };
+    for switch in [SwitchConfig::default(), paused] {
+        let fabric = with(2, InterfaceConfig::default(), switch);
+        let mut driver = driver(empty(fabric), &[0, 1], Span::ZERO, Span::from_ms(100));
+        driver.count_no_queues();
+        let mut clock = KernelClock::new(driver);
+        clock.driver.start(ZERO);
+        clock.go(ZERO);
+        let packets = [clock.send(0, &frame(1, 1460)), clock.send(0, &frame(1, 1460)), clock.send(0, &datagram(1))];
+        clock.go(ZERO + 20_000);
+        assert_eq!(left(&mut clock, &packets), [0, 0, 2_480]);
+        assert_eq!(packets.map(|packet| clock.fate(packet).delivered.is_some()), [true; 3]);
+    }
 }
 
 /// The stack's delay is before the interface, so that a packet leaves that much later.

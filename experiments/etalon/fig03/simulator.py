@@ -17,6 +17,7 @@ POINTS = [  # flows, queue in packets of 9000 B, phase in us
 ]
 PACKET_BY_PACKET = {
     "tcp.bursts": False,
+    "tcp.small_queues": False,
     "tcp.frto": False,
     "tcp.tail_loss_probe": False,
     "tcp.compress_sacks": False,

@@ -295,6 +295,15 @@ def flow(start: str, more: str = "", *, source: int = 1) -> str:
     return f'\n[[flows]]\nfrom = "host{source}"\nto = "host0"\nstart = "{start}"\n{more}'
 
 
+PACKET_BY_PACKET = star(
+    "dctcp",
+    "40ms",
+    "1Gbps 30us",
+    "1500B",
+    "bursts = false\n{}\n[switch]\necn = 20\n"
+    + flow("0us", 'size = "3MB"')
+    + flow("300us", 'size = "200kB"', source=2),
+)
 WITHOUT_SACK = "sack = false\n\n[switch]\nqueue = 30\n"
 SENT = {
     "the end of a flow's last write": star(
@@ -310,6 +319,11 @@ SENT = {
     "BBR before its first random phase": star("bbr", "21ms", "1Gbps 200us", "9000B", flow("0us")),
     "BBR in the first round trip of a recovery": star(
         "bbr", "700us", "10Gbps 2us", "1500B", INCAST, hosts=17
+    ),
+    "packet by packet": PACKET_BY_PACKET.format(""),
+    "packet by packet, without small queues": PACKET_BY_PACKET.format("small_queues = false\n"),
+    "bursts without small queues": PACKET_BY_PACKET.replace("bursts = false", "small_queues = false").format(
+        ""
     ),
 }
 

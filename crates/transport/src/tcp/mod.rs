@@ -256,7 +256,7 @@ impl Connection {
 
     fn write_data(&mut self, p: &mut Packet, out: Outgoing, now: Time) {
         self.receiver.policy.on_answer(now);
-        if self.terms.bursts {
+        if self.terms.small_queues {
             self.sender.small_queue.on_written(self.terms.stack.memory.of(u64::from(out.len)));
         }
         let mut p = self.write_header(p, self.terms.header, out.start, now);

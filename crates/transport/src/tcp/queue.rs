@@ -449,10 +449,14 @@ impl SendQueue {
         self.chunks.back_mut().expect("there is a chunk to add to").end = self.end;
     }
 
-    /// The receiver is to have everything that was written.
+    /// The receiver is to have everything that was written. What is sent already can carry no push any more; with a
+    /// buffer of payload alone, which is not Linux's, it counts all the same.
     fn push_tail(&mut self) -> Attempt {
-        self.pushed = self.end;
-        if let Some(tail) = self.chunks.back_mut() {
+        let tail = self.chunks.back_mut();
+        if tail.is_some() || matches!(self.limit, Limit::Payload(_)) {
+            self.pushed = self.end;
+        }
+        if let Some(tail) = tail {
             tail.push = true;
         }
         Attempt::Pushed

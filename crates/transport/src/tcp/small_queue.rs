@@ -1,10 +1,11 @@
 //! TCP small queues: a sender waits while its host's interface holds more of its data than it should.
 //!
-//! What waits in the interface delays everything behind it, so a Linux sender keeps little there: what it sends in a
-//! millisecond, or two of its bursts where these are more. A sender that waits looks again whenever one of its packets
-//! has left the interface. One that has nothing else on the way does not wait. Copies wait at twice that bound; new
-//! data may go out meanwhile. Linux documents the bound (ip-sysctl: `tcp_limit_output_bytes`); how it counts memory is
-//! measured: docs/models/tcp.md.
+//! What waits in the interface delays everything behind it, so a Linux sender keeps little there: what it sends in
+//! a millisecond, or two of its bursts where these are more. A sender that waits looks again whenever one of its
+//! packets has left the interface. One that has nothing else on the way does not wait. Copies wait at twice that
+//! bound; new data may go out meanwhile. A sender without `tcp.small_queues` never waits, because nothing of its
+//! own counts. Linux documents the bound (ip-sysctl: `tcp_limit_output_bytes`); how it counts memory is measured:
+//! docs/models/tcp.md.
 //!
 //! A FIFO interface reports in advance when a packet will leave it ([`Connection::on_queued`]). An interface that can
 //! be paused reports a packet once it has left ([`Connection::on_left`]).
@@ -172,9 +173,12 @@ mod tests {
     /// A sender of packets of this size after a handshake whose SYN is lost so often, and whose packets take so long to
     /// the other end.
     fn established_after(losses: u32, delay: Span, mtu: u16) -> (Connection, Time) {
+        established_with(&TcpConfig { mtu, nagle: false, ..TcpConfig::default() }, losses, delay)
+    }
+
+    fn established_with(tcp: &TcpConfig, losses: u32, delay: Span) -> (Connection, Time) {
         let end = |host| Endpoint { host: HostId(host), port: 1 };
-        let tcp = TcpConfig { mtu, nagle: false, ..TcpConfig::default() };
-        let connection = |a, b| Connection::new(&tcp, &CcConfig::from_name("newreno").unwrap(), end(a), end(b), 0);
+        let connection = |a, b| Connection::new(tcp, &CcConfig::from_name("newreno").unwrap(), end(a), end(b), 0);
         let mut ends = [connection(0, 1), connection(1, 0)];
         ends[0].connect(Time::ZERO);
         let mut now = Time::ZERO;
@@ -229,6 +233,39 @@ mod tests {
             let (mut sender, now) = established_after(losses, US * 500, 9000);
             sender.write(1_000_000, now);
             assert_eq!(sent(&mut sender, now, &mut { now }, US * 10).len(), packets);
+        }
+    }
+
+    /// Without segmentation offload a burst is a packet: the interface holds two.
+    #[test]
+    fn the_interface_holds_two_packets_where_each_is_sent_by_itself() {
+        let tcp = TcpConfig { mtu: 1500, bursts: false, ..TcpConfig::default() };
+        let (mut sender, now) = established_with(&tcp, 0, US * 5000);
+        let mut free = now;
+        sender.write(100_000, now);
+        assert_eq!(sent(&mut sender, now, &mut free, US * 10), [1448; 2]);
+        for after in [10, 20, 30] {
+            let at = now + US * after;
+            assert_eq!(sender.poll_timeout(), Some(at));
+            assert!(sender.on_timeout(at));
+            assert_eq!(sent(&mut sender, at, &mut free, US * 10), [1448], "after {after} us");
+        }
+    }
+
+    /// Neither data nor the end of a write waits for what is in the interface.
+    #[test]
+    fn nothing_waits_without_small_queues() {
+        for bursts in [false, true] {
+            let tcp = TcpConfig { mtu: 1500, bursts, small_queues: false, nagle: false, ..TcpConfig::default() };
+            let (mut sender, now) = established_with(&tcp, 0, US * 5000);
+            sender.write(100_000, now);
+            assert_eq!(sent(&mut sender, now, &mut { now }, US * 10), [1448; 10]);
+            let (mut sender, now) = established_with(&tcp, 0, US * 5000);
+            let mut free = now;
+            for _ in 0..3 {
+                sender.write(557, now);
+                assert_eq!(sent(&mut sender, now, &mut free, US * 10), [557]);
+            }
         }
     }
 
