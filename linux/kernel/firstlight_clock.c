@@ -16,7 +16,10 @@
 #include "firstlight_clock.h"
 #include "firstlight_cores.h"
 
-static unsigned int offered;
+/* Without processors of hosts, so many reads at most are made without a system call. */
+#define READS_MAX 4096
+
+static unsigned int offered, looks_offered;
 
 /* A time namespace has a clock of its own. */
 static bool has_common_clock(void)
@@ -35,15 +38,18 @@ void firstlight_clock_offer(struct firstlight_clock *clock)
 	local_irq_restore(flags);
 	clock->monotonic = ktime_to_ns(now);
 	clock->realtime = ktime_to_ns(ktime_mono_to_real(now));
-	offered = has_common_clock() ? min(time_travel_free_looks(), firstlight_clock_reads()) : 0;
+	clock->seconds = ktime_get_real_seconds();
+	offered = min(firstlight_clock_reads(), READS_MAX);
+	looks_offered = has_common_clock() ? min(time_travel_free_looks(), offered) : 0;
 	clock->reads = offered;
+	clock->looks = looks_offered;
 }
 
 unsigned int firstlight_clock_taken(const struct firstlight_clock *clock)
 {
 	unsigned int taken = offered - min(offered, clock->reads);
 
-	time_travel_looked(taken);
+	time_travel_looked(looks_offered - min(looks_offered, clock->looks));
 	firstlight_clock_was_read(taken);
 	return taken;
 }

@@ -9,8 +9,12 @@
 struct firstlight_clock {
 	/* Nanoseconds of CLOCK_REALTIME and CLOCK_MONOTONIC. */
 	unsigned long long realtime, monotonic;
-	/* Reads that the program may still make by itself; the next one is a system call. */
+	/* What time() returns: the seconds of CLOCK_REALTIME at the last tick. */
+	long long seconds;
+	/* Reads that the program may still make by itself, those of the seconds included. */
 	unsigned int reads;
+	/* Of these, how many may be of nanoseconds. */
+	unsigned int looks;
 };
 
 /* Tells a process the time, and how often it may read it. */

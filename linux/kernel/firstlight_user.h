@@ -17,11 +17,11 @@ void firstlight_fail(const char *line) __attribute__((noreturn));
 /* Begins the machine's randomness, as the kernel sees it, anew from the run's seed. */
 void firstlight_reseed(void);
 
-/* Lets this process trap CPUID, if the machine can. */
-void firstlight_trap_cpuid(void);
+/* Lets this process trap CPUID, if the machine can, and reads of the time-stamp counter. */
+void firstlight_trap_instructions(void);
 
-/* Carries out a trapped CPUID of this process, whose registers are a signal's. Returns 0 for any other fault. */
-int firstlight_carries_out_cpuid(void *context);
+/* Carries out such an instruction, which has trapped with the registers of a signal. Returns 0 for any other fault. */
+int firstlight_carries_out(void *context);
 
 /* The kernel half: its functions for the engine. */
 extern const struct firstlight_host firstlight_host;

@@ -545,6 +545,123 @@ def test_reads_of_the_clock_are_no_system_calls(tmp_path: Path) -> None:
     assert fl.run(file, LINUX).programs["told"] == "44 1 1\n"
 
 
+REGISTERS = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ptrace.h>
+#include <sys/time.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+static int there[2], back[2], wrong, caught;
+static char stack[65536];
+
+/* Reads a byte with a number in a register that no argument is in, and with one in a register of floats. */
+static long read_with(int file, long number, double *real)
+{
+	register long r12 asm("r12") = number;
+	char byte;
+	long got;
+
+	asm volatile("movsd %2, %%xmm7; syscall; movsd %%xmm7, %2"
+		: "=a"(got), "+r"(r12), "+m"(*real)
+		: "0"(0L), "D"((long)file), "S"(&byte), "d"(1L)
+		: "rcx", "r11", "xmm7", "memory");
+	wrong += r12 != number;
+	return got;
+}
+
+static void *answer(void *second)
+{
+	int from = second ? back[0] : there[0], to = second ? there[1] : back[1];
+	double real = second ? 0.5 : 0.25, before = real;
+
+	for (int i = 0; i < 500; i++) {
+		wrong += read_with(from, 2 * i + !second, &real) != 1 || real != before;
+		wrong += write(to, "", 1) != 1;
+	}
+	return NULL;
+}
+
+static void on_alarm(int number, siginfo_t *info, void *context)
+{
+	greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
+	char here;
+
+	caught = registers[REG_R12] + (&here >= stack && &here < stack + sizeof stack);
+}
+
+int main(void)
+{
+	stack_t other = { .ss_sp = stack, .ss_size = sizeof stack };
+	struct sigaction action = { .sa_sigaction = on_alarm, .sa_flags = SA_SIGINFO | SA_ONSTACK };
+	struct itimerval soon = { .it_value.tv_usec = 50 };
+	struct user_regs_struct registers;
+	pthread_t threads[2];
+	double real = 1.5;
+	int state, child;
+
+	wrong += pipe(there) + pipe(back);
+	for (long i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, answer, (void *)i);
+	wrong += write(there[1], "", 1) != 1;
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	wrong += read_with(there[0], 1, &real) != 1;
+
+	sigaltstack(&other, NULL);
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &soon, NULL);
+	wrong += read_with(there[0], 1000, &real) != -4; /* EINTR */
+	wrong += caught != 1001 || real != 1.5;
+
+	child = fork();
+	if (!child)
+		_exit(read_with(there[0], 2000, &real));
+	usleep(100);
+	ptrace(PTRACE_ATTACH, child, 0, 0);
+	waitpid(child, &state, 0);
+	ptrace(PTRACE_GETREGS, child, 0, &registers);
+	wrong += registers.r12 != 2000 || registers.orig_rax != 0;
+	ptrace(PTRACE_DETACH, child, 0, 0);
+	wrong += write(there[1], "", 1) != 1;
+	waitpid(child, &state, 0);
+	wrong += !WIFEXITED(state) || WEXITSTATUS(state) != 1;
+	printf("%d wrong", wrong);
+}
+"""
+
+
+def test_registers_of_a_program_in_a_system_call_are_found(tmp_path: Path) -> None:
+    """Signals, other threads and debuggers find them, though the kernel answers most calls without them."""
+    (tmp_path / "registers.c").write_text(REGISTERS)
+    program = tmp_path / "registers"
+    subprocess.run(["cc", "-O1", "-pthread", "-o", program, f"{program}.c"], check=True)
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{tmp_path}/registers"')
+    assert fl.run(file, LINUX).programs["told"] == "0 wrong"
+
+
+def test_a_stopped_process_of_a_program_goes_on(tmp_path: Path) -> None:
+    """A process in a system call makes it anew when it continues, and the run is the same."""
+    loop = "for i in $(seq 400); do echo $i; done | md5sum"
+    file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{loop}"')
+    alone = fl.run(file, LINUX)
+    run = subprocess.Popen(argv(["run", str(file), "--hosts", "linux", "--out", "r"]), cwd=tmp_path)
+    while run.poll() is None:
+        for process in kernels_of(tmp_path):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+                time.sleep(0.005)
+                os.kill(process, signal.SIGCONT)
+        time.sleep(0.01)
+    assert run.returncode == 0
+    assert fl.load(tmp_path / "r").digest == alone.digest
+
+
 MODEL = r"""
 #include <cpuid.h>
 #include <stdio.h>

@@ -40,6 +40,8 @@ OBJECTS = 740
 """About how many files are compiled; linking takes as long as the last few."""
 UNPACKED, CONFIGURED, COMPILED = 0.06, 0.10, 0.97
 """Shares of the time that have passed after these steps."""
+BY_STUB = ("processor.patch", "clock.patch", "orphans.patch", "calls.patch")
+"""Our patches of kernels in which a program of its own, the stub, begins a process."""
 LOG = "build.log"
 PATCH = ("patch", "-p1", "--fuzz=0", "--batch", "--forward", "-i")
 """A command that applies a patch where it fits exactly."""
@@ -120,10 +122,10 @@ class Workshop:
     def prepare(self) -> None:
         """Add our driver, patch and configuration to the tree."""
         ours = self.linux / "kernel"
-        # Up to 6.12 there is no program that begins a process, which three patches need, and processors'
-        # state is of a fixed size, which a third one changes.
+        # Up to 6.12 there is no program that begins a process, which some patches need, and processors'
+        # state is of a fixed size, which another one changes.
         begins = (self.tree / "arch/um/kernel/skas/stub_exe.c").is_file()
-        by_age = ["processor.patch", "clock.patch", "orphans.patch"] if begins else ["registers.patch"]
+        by_age = BY_STUB if begins else ("registers.patch",)
         for name in ("firstlight.patch", "files.patch", *by_age):
             self.run(
                 *PATCH,
