@@ -30,6 +30,11 @@ def test_tables_have_their_rows_on_lines_of_their_own(page: Path) -> None:
         assert not re.search(r"\|:?--+:?\|", line) or re.fullmatch(r" *[|:-]+", line), f"{page}: {line}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_no_conflict_of_a_merge_is_left(page: Path) -> None:
+    assert not re.search(r"^(<{7}|={7}|>{7})( |$)", page.read_text(), re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", sorted(ROOT.glob("experiments/*/*/README.md")), ids=lambda p: p.parent.name)
 def test_numbers_in_prose_are_those_of_their_rows(page: Path) -> None:
     assert prose.problems(page.read_text()) == []
