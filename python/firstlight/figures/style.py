@@ -111,10 +111,12 @@ def draw(name: str, caption: str, size: tuple[float, float], paint: Callable[[Ca
         canvas.set_layout_engine("none")  # both forms have one layout, found once
         png, svg = io.BytesIO(), io.StringIO()
         canvas.dpi = PNG_DPI
-        FigureCanvasAgg(canvas).print_png(png, metadata={"Software": None})  # savefig would draw twice
+        on_pixels: Any = FigureCanvasAgg(canvas)  # savefig would draw twice for each form
+        on_pixels.print_png(png, metadata={"Software": None})
         for patch in (canvas.patch, *(axes.patch for axes in canvas.axes)):
             patch.set_facecolor("none")
-        FigureCanvasSVG(canvas).print_svg(svg, metadata={"Date": None})
+        on_paper: Any = FigureCanvasSVG(canvas)
+        on_paper.print_svg(svg, metadata={"Date": None})
         curves = panels(canvas, INK)
     text = svg.getvalue()
     return Figure(name, caption, _on_white(text), png.getvalue(), _inline(text, caption), curves)
