@@ -651,14 +651,17 @@ def test_a_stopped_process_of_a_program_goes_on(tmp_path: Path) -> None:
     file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{loop}"')
     alone = fl.run(file, LINUX)
     run = subprocess.Popen(argv(["run", str(file), "--hosts", "linux", "--out", "r"]), cwd=tmp_path)
+    stopped = set()
     while run.poll() is None:
         for process in kernels_of(tmp_path):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGSTOP)
                 time.sleep(0.005)
                 os.kill(process, signal.SIGCONT)
+                stopped.add(process)
         time.sleep(0.01)
     assert run.returncode == 0
+    assert len(stopped) > 1, "the kernel, and a process of a program"
     assert fl.load(tmp_path / "r").digest == alone.digest
 
 

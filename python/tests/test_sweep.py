@@ -238,15 +238,17 @@ def test_a_request_that_is_interrupted_leaves_no_worker(
     small: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     fl.sweep(small, axes={"seed": [1]}, out=tmp_path / "s")
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may ignore it
     server = next(pid for pid in children(os.getpid()) if "forkserver" in command_of(pid))
     os.kill(server, signal.SIGSTOP)  # it answers when the caller has given up
     waiting = threading.main_thread().ident
     assert waiting is not None
     threading.Timer(0.3, lambda: signal.pthread_kill(waiting, signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        forkserver.Child()
-    signal.signal(signal.SIGINT, before)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job may ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            forkserver.Child()
+    finally:
+        signal.signal(signal.SIGINT, before)
     os.kill(server, signal.SIGCONT)
     assert len(fl.sweep(small, axes={"seed": [1, 2]}, out=tmp_path / "s").results) == 2
     wait_for(lambda: not any(alive(pid) for pid in children(server)))

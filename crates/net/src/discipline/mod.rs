@@ -112,8 +112,9 @@ trait Aqm {
 }
 
 /// Declares the tables of active queue management. The module of a table has its name and two types: its struct, which
-/// is an [`AqmConfig`], and the state of a queue, which is an [`Aqm`] and is made by `new`. `voqs` lists the tables
-/// that `[voq]` has as well, with their text in the reference.
+/// is an [`AqmConfig`], and the state of a queue, which is an [`Aqm`] and is made by `new`.
+///
+/// Tables that `[voq]` has as well stand in `voqs`, with their text in the reference.
 macro_rules! disciplines {
     (
         ports { $($key:ident: $Config:ident => $State:ident;)* }
