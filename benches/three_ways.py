@@ -96,10 +96,12 @@ def draw(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Clai
             axes = cells[row][column]
             places = range(len(rows))
             for kind, look in LOOKS.items():
-                axes.plot(places, [n[kind][metric] for _, n in rows], lw=1.2, ms=4, **look)
+                label = "" if kind == "dilated" else look["label"]
+                axes.plot(places, [n[kind][metric] for _, n in rows], lw=1.2, ms=4, **{**look, "label": label})
             valid = [place for place, (_, n) in zip(places, rows, strict=True) if not n["dilated"][INVALID]]
             heights = [rows[place][1]["dilated"][metric] for place in valid]
-            axes.plot(valid, heights, ls="none", marker="D", ms=4, color=LOOKS["dilated"]["color"])
+            filled = {**LOOKS["dilated"], "mfc": LOOKS["dilated"]["color"]}
+            axes.plot(valid, heights, ms=4, **filled)
             axes.set_ylim(bottom=0)
             axes.grid(axis="y", color="#dddddd", lw=0.6)
             axes.set_xticks(places, [f"{v:g}" for v, _ in rows], rotation=45 if len(rows) > 8 else 0)

@@ -1,7 +1,9 @@
 //! Measures how well the engine follows the machine's clock.
 
 use crate::peer::Counts;
+use firstlight_lab::fidelity::Bounds;
 use firstlight_lab::{Fidelity, Lateness};
+use firstlight_units::Span;
 use hdrhistogram::Histogram;
 
 /// Digits to which times are kept, and the longest, in nanoseconds.
@@ -99,11 +101,13 @@ impl FidelityMeter {
 
     /// All measurements of the run. `timers` are those of the hosts' processors, `stolen` is the share of its time that
     /// the machine lost.
-    pub fn fidelity(&self, bound: u64, timers: &Late, stolen: f64) -> Fidelity {
+    pub fn fidelity(&self, bounds: Bounds, timers: &Late, stolen: f64) -> Fidelity {
+        let ns = |span: Span| span.as_ps() / 1000;
+        let bound = ns(bounds.packets);
         Fidelity {
             delivered: self.delivered.lateness(bound),
             taken: self.taken.lateness(bound),
-            timers: timers.lateness(bound),
+            timers: timers.lateness(ns(bounds.timers)),
             rounds: self.rounds.lateness(bound),
             load: if self.all == 0 { 0.0 } else { self.busy as f64 / self.all as f64 },
             stolen,
@@ -144,7 +148,11 @@ mod tests {
         meter.running = true;
         meter.on_round(300, true);
         meter.on_round(100, false);
-        let found = meter.fidelity(250, &Late::new(), 0.5);
+        let mut timers = Late::new();
+        [200, 400].into_iter().for_each(|time| timers.record(time));
+        let bounds = Bounds { packets: Span::from_ns(250), timers: Span::from_ns(300) };
+        let found = meter.fidelity(bounds, &timers, 0.5);
         assert_eq!((found.load, found.rounds.count, found.rounds.share, found.stolen), (0.75, 2, 0.5, 0.5));
+        assert_eq!(found.timers.share, 0.5);
     }
 }

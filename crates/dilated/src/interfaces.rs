@@ -10,6 +10,7 @@ use crate::machines::{MachineMessage, Machines};
 use crate::marks;
 use crate::processors::Watches;
 use firstlight_lab::Fidelity;
+use firstlight_lab::fidelity::Bounds;
 use firstlight_linux::Context;
 use firstlight_uml::{CE, Cookie, ECE, KernelCalls};
 use nix::sys::uio::{readv, writev};
@@ -60,8 +61,8 @@ pub struct HostInterfaces {
     /// When the engine's present event was due.
     pub due: u64,
     pub meter: FidelityMeter,
-    /// Nanoseconds by which packets and timers may be late.
-    bound: u64,
+    /// By how much packets and timers may be late.
+    pub bounds: Bounds,
     /// The hosts' processors.
     processors: Vec<usize>,
     /// The state that other threads read while the fabric's time runs.
@@ -110,17 +111,16 @@ impl HostInterfaces {
             mtu: 0,
             due: 0,
             meter: FidelityMeter::new(),
-            bound: u64::MAX,
+            bounds: Bounds::default(),
             processors: processors.to_vec(),
             watches: None,
         }
     }
 
     /// Makes the devices `fl0`, `fl1` and so on in the current namespace, for packets of up to `mtu` bytes: one for
-    /// each host that is not on a machine that has joined. Packets are late after more than `bound` nanoseconds.
-    pub fn open(&mut self, count: usize, mtu: u16, bound: u64) -> Result<(), Error> {
+    /// each host that is not on a machine that has joined.
+    pub fn open(&mut self, count: usize, mtu: u16) -> Result<(), Error> {
         self.mtu = mtu.into();
-        self.bound = bound;
         let mut here = 0;
         for host in 0..count {
             self.places.push(match self.machines.place(host) {
@@ -294,6 +294,6 @@ impl KernelCalls for HostInterfaces {
         let (mut timers, stolen) = self.measured()?;
         let theirs = self.machines.add_to(&mut self.meter, &mut timers);
         let stolen = stolen.max(theirs);
-        Some(self.meter.fidelity(self.bound, &timers, stolen))
+        Some(self.meter.fidelity(self.bounds, &timers, stolen))
     }
 }

@@ -64,7 +64,7 @@ pub fn run(directory: &RunDirectory, signals: &SignalFd) -> Result<(), Error> {
     let state = link.wait_for_state(signals)?;
     guest::enter_namespaces()?;
     let mut interfaces = HostInterfaces::new(&processors.hosts);
-    interfaces.open(state.rates.len(), state.mtu, state.bound)?;
+    interfaces.open(state.rates.len(), state.mtu)?;
     let groups = Groups::make(state.rates.len(), state.cores, order.factor)?;
     let dilation = dilation(&order, &state, &processors, &groups);
     let path = directory.path(DILATION);

@@ -111,13 +111,13 @@ impl Machines {
     }
 
     /// Sends the machines their hosts' settings.
-    pub fn describe(&mut self, rates: &[u64], cores: Option<f64>, mtu: u16, bound: u64) -> Result<(), Error> {
+    pub fn describe(&mut self, rates: &[u64], cores: Option<f64>, mtu: u16) -> Result<(), Error> {
         if !self.members.is_empty() && mtu > MOST_MTU {
             return Err(Error::Machine(format!("hosts on other machines have an MTU of {MOST_MTU} bytes at most")));
         }
         for Member { machine, own, .. } in &mut self.members {
             let rates = machine.hosts.iter().map(|host| rates[*host]).collect();
-            *own = EngineState { rates, cores, mtu, bound, ..EngineState::default() };
+            *own = EngineState { rates, cores, mtu, ..EngineState::default() };
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ mod settings;
 
 use adu::Adu;
 use error::Error;
-use firstlight_lab::fidelity::bound;
+use firstlight_lab::fidelity::Bounds;
 use firstlight_linux::{Context, DILATION, DilatedHost, Dilation, HostPlan};
 use firstlight_net::HostId;
 use firstlight_uml::{RunDirectory, Session};
@@ -87,14 +87,15 @@ fn run(directory: &RunDirectory) -> Result<(), Error> {
     }
     guest::enter_namespaces()?;
     let mut session = Session::open(directory.clone(), interfaces)?;
-    let (hosts, bound) = (session.plan().hosts.clone(), bound(session.spec()).as_ps() / 1000);
+    let (hosts, bounds) = (session.plan().hosts.clone(), Bounds::of(session.spec()));
     let mtu = hosts.iter().map(|host| host.mtu).max().unwrap_or(0);
-    session.kernel().open(hosts.len(), mtu, bound)?;
+    session.kernel().bounds = bounds;
+    session.kernel().open(hosts.len(), mtu)?;
     let factor = session.spec().tables.time_scale;
     let cores = session.spec().linux.as_ref().and_then(|linux| linux.cores);
     let rates: Vec<u64> = hosts.iter().map(|host| rate(&session, host)).collect();
     let machines = &mut session.kernel().machines;
-    machines.describe(&rates, cores, mtu, bound)?;
+    machines.describe(&rates, cores, mtu)?;
     let here: Vec<u64> =
         rates.iter().enumerate().filter(|(host, _)| machines.place(*host).is_none()).map(|(_, rate)| *rate).collect();
     let groups = Groups::make(here.len(), cores, factor)?;

@@ -72,8 +72,6 @@ pub struct EngineState {
     pub cores: Option<f64>,
     /// Largest IP packet of all hosts.
     pub mtu: u16,
-    /// Nanoseconds above which packets and timers are late.
-    pub bound: u64,
     /// The fabric's time has begun.
     pub begun: bool,
     /// The run is over.

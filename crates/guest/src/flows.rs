@@ -34,6 +34,10 @@ const SHORT: u64 = 1 << 16;
 const ZEROS: &str = "/run/zeros";
 /// Bytes that one call receives at most.
 const LARGE: u64 = 1 << 30;
+/// Bytes that wake a receiver on the machine's kernel. Below them that kernel acknowledges every second segment as it
+/// arrives, and not only once the program has read: on a machine that many hosts share the program may take long to run.
+/// Half of the least first window, so that the sender never waits for the program.
+const WAKING: u64 = 1 << 15;
 /// Stack of a flow's thread, in bytes.
 const STACK: usize = 32 * 1024;
 
@@ -47,13 +51,16 @@ pub struct GuestFlow {
     sender: Arc<OwnedFd>,
     listener: Arc<TcpListener>,
     receiver: Arc<OnceLock<TcpStream>>,
+    /// Whether the host shares the machine's kernel with others.
+    shares_kernel: bool,
 }
 
-/// Makes the sockets of all flows, host by host.
+/// Makes the sockets of all flows, host by host. The hosts may share the machine's kernel.
 pub fn prepare(
     plans: &[FlowPlan],
     hosts: &[GuestHost],
     addresses: &[HostPlan],
+    share_kernel: bool,
 ) -> Result<Vec<GuestFlow>, GuestFailure> {
     let mut senders: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     let mut listeners: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
@@ -88,6 +95,7 @@ pub fn prepare(
             sender: Arc::new(sender.ok_or_else(lost)?),
             listener: Arc::new(listener.ok_or_else(lost)?.into()),
             receiver: Arc::new(OnceLock::new()),
+            shares_kernel: share_kernel,
         })
     };
     ends.map(flow).collect()
@@ -235,6 +243,13 @@ impl GuestFlow {
     fn receive(&self, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
         let mut left = self.plan.size.unwrap_or(u64::MAX);
+        if self.shares_kernel && self.plan.reads.is_none() && left > WAKING {
+            self.wake_at(receiver, WAKING)?;
+            while left > WAKING {
+                left -= self.discard(receiver, (left - WAKING).min(LARGE), true)?;
+            }
+            self.wake_at(receiver, 1)?;
+        }
         while left > 0 {
             left -= match self.plan.reads {
                 None => self.discard(receiver, left.min(LARGE), true)?,
@@ -287,6 +302,11 @@ impl GuestFlow {
             return Ok(());
         }
         socket::delay_acks(receiver).context(|| format!("{}: cannot unset TCP_QUICKACK", self.route))
+    }
+
+    /// Wakes the receiver once so many bytes have arrived.
+    fn wake_at(&self, receiver: &TcpStream, bytes: u64) -> Result<(), GuestFailure> {
+        socket::wake_at(receiver, bytes as i32).context(|| format!("{}: cannot set SO_RCVLOWAT", self.route))
     }
 
     /// Receives up to `most` bytes, as soon as there are any. Returns their number.

@@ -38,6 +38,8 @@ const BUCKET_RATE: u16 = 4;
 const BUCKET_BURST: u16 = 6;
 /// The place of a device's own discipline.
 const ROOT: u32 = u32::MAX;
+/// Microseconds by which the kernel's timers may be late before a filter loses some of its rate.
+const LATENESS_US: u64 = 50;
 /// The kernel counts packets as they are.
 const ETHERNET_LAYER: u8 = 1;
 
@@ -119,8 +121,9 @@ impl Netlink {
         })
     }
 
-    /// Limits a device to `rate` bytes a second by a token bucket filter (tc-tbf(8)) that holds one packet of `mtu`
-    /// bytes. Up to `packets` such packets wait.
+    /// Limits a device to `rate` bytes a second by a token bucket filter (tc-tbf(8)). Up to `packets` packets of `mtu`
+    /// bytes wait. The bucket holds one of them and what passes in [`LATENESS_US`]: in a smaller one, tokens
+    /// would be lost while a timer is late.
     pub fn shape(&self, index: u32, rate: u64, mtu: u16, packets: u32) -> Result<(), Errno> {
         let narrow = u32::try_from(rate).unwrap_or(u32::MAX);
         // Two rates of: cell's size, layer, overhead, alignment, smallest packet, rate; limit, bucket, peak's bucket.
@@ -129,7 +132,7 @@ impl Netlink {
         let options = NetlinkMessage::default()
             .attribute(BUCKET, &[&rates[..], &limit, &[0; 8]].concat())
             .attribute(BUCKET_RATE, &rate.to_ne_bytes())
-            .attribute(BUCKET_BURST, &u32::from(mtu).to_ne_bytes());
+            .attribute(BUCKET_BURST, &bucket(rate, mtu).to_ne_bytes());
         // Family, index, handle, parent, info.
         let body = [&[0; 4][..], &index.to_ne_bytes(), &[0; 4], &ROOT.to_ne_bytes(), &[0; 4]].concat();
         let message = NetlinkMessage::new(NEW_QUEUE, CREATE | REPLACE).body(&body);
@@ -149,6 +152,12 @@ impl Netlink {
             _ => Err(Errno::EBADMSG),
         }
     }
+}
+
+/// Bytes in the bucket of a filter.
+fn bucket(rate: u64, mtu: u16) -> u32 {
+    let late = u128::from(rate) * u128::from(LATENESS_US) / 1_000_000;
+    u32::try_from(u128::from(mtu) + late).unwrap_or(u32::MAX)
 }
 
 /// The hosts' network as one of its addresses says it.
@@ -270,7 +279,9 @@ mod tests {
         let link = ip("-o -d link show eth0");
         assert!(link.contains("mtu 9000") && link.contains("gso_max_segs 1 "), "{link}");
         let queue = ip_tc("-d qdisc show dev eth0");
-        assert!(queue.contains("tbf") && queue.contains("rate 500Mbit burst 9000b"), "{queue}");
+        // The kernel keeps the bucket as a time.
+        let burst = queue.split("rate 500Mbit burst ").nth(1).and_then(|text| text.split('b').next()?.parse().ok());
+        assert!(burst.is_some_and(|bytes: u32| (12_000..=12_125).contains(&bytes)), "{queue}");
         assert!(ip("-o addr show eth0").contains("inet 10.0.3.4/8"), "{}", ip("-o addr show eth0"));
         let routes = ip("route show");
         assert_eq!(routes.lines().count(), 1, "{routes}");

@@ -63,7 +63,7 @@ pub fn run(
     places: &RunPlaces,
     engine: &EngineDevice,
 ) -> Result<(), GuestFailure> {
-    let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts)?.into();
+    let flows: Arc<[GuestFlow]> = flows::prepare(&plan.flows, &hosts, &plan.hosts, dilation.is_some())?.into();
     let probes = probes::prepare(&plan.probes, &hosts, &plan.hosts)?;
     let programs = Programs::new(places)?;
     let (sender, receiver) = channel();

@@ -67,6 +67,17 @@ pub fn delay_acks(socket: &impl AsRawFd) -> io::Result<()> {
     if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
+/// Wakes readers of the socket once this number of bytes has arrived (SO_RCVLOWAT).
+#[allow(unsafe_code)]
+pub fn wake_at(socket: &impl AsRawFd, bytes: i32) -> io::Result<()> {
+    let length = size_of_val(&bytes) as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes, which `bytes` has.
+    let failed = unsafe {
+        libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, (&raw const bytes).cast(), length)
+    };
+    if failed == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// The connection's `struct tcp_info`, as long as the kernel gives it.
 #[allow(unsafe_code)]
 pub fn info(socket: &impl AsRawFd) -> io::Result<Vec<u8>> {
@@ -98,7 +109,9 @@ mod tests {
             (0..10).for_each(|_| stream.write_all(&[7; 100_000]).unwrap());
         });
         let (stream, _) = listener.accept().unwrap();
+        wake_at(&stream, 32_768).unwrap();
         assert_eq!(discard(&stream, 300_000, true).unwrap(), 300_000);
+        wake_at(&stream, 1).unwrap();
         assert_eq!(discard(&stream, 1 << 30, true).unwrap(), 700_000);
         assert_eq!(discard(&stream, 1 << 30, true).unwrap(), 0);
         sender.join().unwrap();
