@@ -35,8 +35,8 @@ const ZEROS: &str = "/run/zeros";
 /// Bytes that one call receives at most.
 const LARGE: u64 = 1 << 30;
 /// Bytes that wake a receiver on the machine's kernel. Below them that kernel acknowledges every second segment as it
-/// arrives, and not only once the program has read: on a machine that many hosts share the program may take long to run.
-/// Half of the least first window, so that the sender never waits for the program.
+/// arrives, and not only once the program has read, which may take long on a machine that many hosts share. Half of the
+/// least first window, so that the sender never waits for the program.
 const WAKING: u64 = 1 << 15;
 /// Stack of a flow's thread, in bytes.
 const STACK: usize = 32 * 1024;
