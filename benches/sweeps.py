@@ -3,7 +3,7 @@ faster a sweep is on two cores than on one, by the clock, beside two processes t
 
 Processor time is the median of alternating rounds. The clock says something on an idle machine only, so that
 every time has beside it what other processes took of the cores meanwhile: of all rounds the calmest count.
-POINTS is the number of short points (200); with 60 it takes 4 minutes:
+POINTS is the number of short points (200), with which it takes 8 minutes on a fast machine:
 .venv/bin/python benches/sweeps.py [POINTS]
 """
 
@@ -222,7 +222,7 @@ def main(points: int) -> None:
         print(f"\n{state()}")
         print("| points | sweep on one core | on two, times as fast | two that only simulate | others |")
         print("|---|---:|---:|---:|---:|")
-        for length, number in ((1, 2 * points), (MIDDLE, points // 2), (LONG, long)):
+        for length, number in ((1, 6 * points), (MIDDLE, 2 * points), (LONG, 2 * long)):
             SETTINGS["duration"] = f"{24 * length}ms"
             speedup(max(number // JOBS, 1) * JOBS, Path(tempfile.mkdtemp(dir=name)))
 
