@@ -74,25 +74,25 @@ def test_a_headroom_above_all_queues_leaves_the_window_to_slow_start(tmp_path: P
     assert long > 5 * short
 
 
-def options_of(run: fl.Result) -> list[tuple[int, int, list[int]]]:
-    """Of each packet at the sender: its size, the kind of its last option, and this option's timestamps."""
+def options_of(run: fl.Result) -> list[tuple[int, int, int, list[int]]]:
+    """Of each packet at the sender: its size, its header's, its window, and its last option's timestamps."""
     assert isinstance(run.capture, Path)
     found = []
     for _, _, ip in packets(run.capture):
         options = ip.data.opts
         at = options.index(bytes([1, 1, 253, 14]))
         assert at == len(options) - 16, "the option is the last, and whole"
-        found.append((ip.len, 4 * ip.data.off, list(struct.unpack(">III", options[at + 4 :]))))
+        found.append((ip.len, 4 * ip.data.off, ip.data.win, list(struct.unpack(">III", options[at + 4 :]))))
     return found
 
 
 def test_packets_are_the_same_on_both(tmp_path: Path) -> None:
-    """Sizes of packets and headers, and all timestamps, of the handshake and the first flights, but for the
-    nanosecond to which a kernel's time is rounded."""
+    """Sizes of packets and headers, windows, and all timestamps, of the handshake and the first flights, but
+    for the nanosecond to which a kernel's time is rounded."""
     text = STAR + 'size = "100kB"\n[measure]\ncapture = true\ncapture_side = "sender"\n'
     simulated, linux = (options_of(run)[:40] for run in both(tmp_path, text))
-    assert [row[:2] for row in linux] == [row[:2] for row in simulated]
-    assert simulated[0][:2] == (76, 56) and 1500 in {size for size, _, _ in simulated}
-    assert sum(any(stamps[1:]) for _, _, stamps in simulated) > 5, "ACKs echo"
-    for (_, _, one), (_, _, other) in zip(simulated, linux, strict=True):
+    assert [row[:3] for row in linux] == [row[:3] for row in simulated]
+    assert simulated[0][:2] == (76, 56) and 1500 in {size for size, *_ in simulated}
+    assert sum(any(stamps[1:]) for *_, stamps in simulated) > 5, "ACKs echo"
+    for (*_, one), (*_, other) in zip(simulated, linux, strict=True):
         assert one == pytest.approx(other, abs=10)

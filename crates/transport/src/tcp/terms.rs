@@ -106,9 +106,10 @@ impl Terms {
         if self.scaling { self.config.window_scale().min(LARGEST_SCALE) } else { 0 }
     }
 
-    /// Payload bytes of the largest segment that this end takes.
+    /// Payload bytes of the largest segment that this end takes, by which its windows begin and grow. As in Linux, the
+    /// option for timestamps of the interfaces makes only segments smaller that are sent.
     pub(crate) fn own_mss(&self) -> u32 {
-        let options = self.option + if self.timestamps { TIMESTAMPS } else { 0 };
+        let options = if self.timestamps { TIMESTAMPS } else { 0 };
         u32::from(self.config.mtu - BARE_HEADER - options)
     }
 
