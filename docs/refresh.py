@@ -6,7 +6,8 @@
   ``<!-- table NAME METRIC -->``; numbers of Linux hosts stay, with their version, where the reproduction has
   none;
 - the list of numbers in a README's prose that have a row in its table, ``<!-- rows``;
-- the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs.
+- the scoreboard in ``experiments/README.md``, from the verdicts in those READMEs;
+- the kinds of workload in the guide, ``<!-- workloads -->``, from the reference of keys.
 """
 
 import os
@@ -14,6 +15,7 @@ import re
 import shutil
 import sys
 import tempfile
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,6 +45,7 @@ NOTHING = Kept("")
 """A README without numbers of Linux hosts."""
 MEASURED = re.compile(r"(<!-- measured -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 SCOREBOARD = re.compile(r"(<!-- scoreboard -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+WORKLOADS = re.compile(r"(<!-- workloads -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 TABLE = re.compile(r"(<!-- table (\S+) (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -112,6 +115,14 @@ def refresh_scoreboard() -> None:
     """Write the scoreboard of all claims."""
     page = ROOT / "experiments" / "README.md"
     page.write_text(SCOREBOARD.sub(lambda m: m[1] + verdicts.scoreboard(find()) + m[3], page.read_text()))
+
+
+def with_workloads(guide: str) -> str:
+    """The guide with the kinds of workload as the reference of keys lists them."""
+    reference = (ROOT / "docs" / "reference" / "spec.md").read_text()
+    kinds = reference.partition("## `[[workload]]`\n")[2].partition("- **`kind`**")[2].partition("\n- **")[0]
+    listed = textwrap.dedent(kinds.partition("\n")[2])
+    return WORKLOADS.sub(lambda m: f"{m[1]}\n{listed}\n\n{m[3]}", guide)
 
 
 def table_of_claim(match: re.Match[str], outcome: Outcome) -> str:
@@ -193,6 +204,8 @@ def refresh_claims(results: Path) -> None:
 def main() -> None:
     """Refresh everything that has its source at hand."""
     results = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "results")
+    guide = ROOT / "docs" / "guide.md"
+    guide.write_text(with_workloads(guide.read_text()))
     refresh_notebooks()
     os.environ["MPLBACKEND"] = "Agg"  # after the notebooks, which show their pictures
     refresh_examples()

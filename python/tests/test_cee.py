@@ -2,7 +2,7 @@
 schedules."""
 
 import hashlib
-import importlib.util
+import importlib
 import re
 from pathlib import Path
 from typing import Any
@@ -169,12 +169,7 @@ def test_marks_without_an_order_are_not_joined() -> None:
 
 
 def test_documents_get_their_tables(hotspot: Outcome, tmp_path: Path) -> None:
-    file = Path(__file__).resolve().parents[2] / "docs" / "refresh.py"
-    spec = importlib.util.spec_from_file_location("refresh", file)
-    assert spec is not None
-    assert spec.loader is not None
-    refresh = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(refresh)
+    refresh = importlib.import_module("refresh")
     tables = ("hotspot dropped_packets -->\nold", "hpc x -->\nkept")
     text = "".join(f"<!-- table {t}\n<!-- end -->\n" for t in tables)
     new = refresh.TABLE.sub(lambda m: refresh.table_of(m, {"hotspot": hotspot}), text)

@@ -137,38 +137,6 @@ fn both_kinds_on_one_fabric() {
     assert!(inspect(&read(PAIR, &[]))["linux"].is_null());
 }
 
-#[test]
-fn what_tcp_keys_mean_to_a_kernel() {
-    let set = [
-        LINUX,
-        ("tcp.initial_window", "20"),
-        ("tcp.receive_window", "1MiB"),
-        ("tcp.rto_min", "2ms"),
-        ("tcp.rto_max", "2s"),
-        ("tcp.rto_initial", "10ms"),
-        ("tcp.delayed_ack", "0s"),
-        ("tcp.tick", "1ms"),
-        ("tcp.ecn", "true"),
-        ("tcp.frto", "false"),
-        ("tcp.tail_loss_probe", "false"),
-        ("tcp.compress_sacks", "false"),
-        ("tcp.small_queues", "false"),
-        ("cubic.beta", "0.5"),
-        ("cubic.hystart", "false"),
-        ("cubic.fast_convergence", "true"),
-    ];
-    let plan = plan_of(PAIR, &set);
-    let host = &plan.hosts[0];
-    assert_eq!(host.route, "initcwnd 20 rto_min 2ms quickack 1");
-    let found = |name: &str| sysctl(host, &format!("net.ipv4.{name}")).unwrap_or("none");
-    assert_eq!(found("tcp_rmem"), "4096 1146074 1146074");
-    assert_eq!(["tcp_rto_max_ms", "tcp_ecn", "tcp_frto"].map(found), ["2000", "1", "0"]);
-    assert_eq!(["tcp_early_retrans", "tcp_comp_sack_nr", "tcp_autocorking"].map(found), ["0", "0", "0"]);
-    let cubic = ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"];
-    assert_eq!(parameters(&plan), [&["firstlight.timeout_init_ms=10"], &cubic[..]].concat());
-    assert_eq!(read(PAIR, &set).linux.map(|linux| linux.tick.to_string()).as_deref(), Some("1ms"));
-}
-
 /// The tweaks of the study of TCP over CEE.
 #[test]
 fn a_kernel_with_the_timers_of_a_study() {
@@ -218,6 +186,9 @@ fn receive_windows_are_buffers_of_a_kernel() {
 fn parameters_of_controllers() {
     let dctcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "dctcp"), ("dctcp.g", "0.25"), ("dctcp.initial_alpha", "0.5")]);
     assert_eq!(parameters(&dctcp), ["tcp_dctcp.dctcp_shift_g=2", "tcp_dctcp.dctcp_alpha_on_init=512"]);
+    let cubic = [("cubic.beta", "0.5"), ("cubic.hystart", "false"), ("cubic.fast_convergence", "true")];
+    let cubic = plan_of(PAIR, &[&[LINUX], &cubic[..]].concat());
+    assert_eq!(parameters(&cubic), ["tcp_cubic.beta=512", "tcp_cubic.fast_convergence=1", "tcp_cubic.hystart=0"]);
     let retcp = plan_of(PAIR, &[LINUX, ("tcp.cc", "retcp"), ("retcp.alpha", "4"), ("retcp.beta", "0.29")]);
     assert_eq!(parameters(&retcp), ["retcp.alpha=400", "retcp.beta=29"]);
     assert_eq!(retcp.modules, ["retcp.ko"]);

@@ -25,9 +25,22 @@ const ALWAYS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
 ];
 
-/// The meaning of keys on a Linux kernel, where an experiment gives them. The reference has this sentence for each key
-/// of `[tcp]`.
-pub(crate) const MEANINGS: [(&str, &str); 27] = [
+/// A key that is on or off: its name, the sysctl below `net.ipv4` that it is to a kernel, the sysctl's values for off
+/// and on, and the key's value.
+type Switch = (&'static str, &'static str, [&'static str; 2], fn(&TcpConfig) -> bool);
+
+const SWITCHES: &[Switch] = &[
+    ("ecn", "tcp_ecn", ["0", "1"], |tcp| tcp.ecn),
+    ("frto", "tcp_frto", ["0", "2"], |tcp| tcp.frto),
+    ("tail_loss_probe", "tcp_early_retrans", ["0", "3"], |tcp| tcp.tail_loss_probe),
+    ("compress_sacks", "tcp_comp_sack_nr", ["0", "44"], |tcp| tcp.compress_sacks),
+    ("small_queues", "tcp_autocorking", ["0", "1"], |tcp| tcp.small_queues),
+    ("sack", "tcp_sack", ["0", "1"], |tcp| tcp.sack),
+    ("timestamps", "tcp_timestamps", ["0", "1"], |tcp| tcp.timestamps),
+];
+
+/// The meaning of other keys on a Linux kernel, and what a switch means besides its sysctl.
+const MEANINGS: &[(&str, &str)] = &[
     ("tcp.cc", "`net.ipv4.tcp_congestion_control`, and each connection's own"),
     ("tcp.initial_window", "`initcwnd` of the route"),
     ("tcp.min_window", "a parameter of our driver; refused with controllers whose least window is a constant of Linux"),
@@ -54,28 +67,31 @@ pub(crate) const MEANINGS: [(&str, &str); 27] = [
     ("tcp.delayed_ack", "`0s`: `quickack` of the route; else a parameter of our driver, in whole milliseconds"),
     ("tcp.quick_acks", "refused: a kernel has no such setting"),
     ("tcp.tick", "the kernel that is booted"),
-    ("tcp.ecn", "`net.ipv4.tcp_ecn`"),
     (
         "tcp.ect_syn",
         "the kernel's DCTCP makes SYN and SYN-ACK ECN-capable, and other controllers make neither; what the key \
          excludes is not ECN-capable to the fabric, though the receiving kernel sees ECT",
     ),
-    ("tcp.frto", "`net.ipv4.tcp_frto`"),
-    ("tcp.tail_loss_probe", "`net.ipv4.tcp_early_retrans`"),
-    ("tcp.compress_sacks", "`net.ipv4.tcp_comp_sack_nr`"),
     ("tcp.bursts", "`false`: the device layer segments nothing, so the stack sends packet by packet"),
     (
         "tcp.small_queues",
-        "`net.ipv4.tcp_autocorking`; `false`: a packet's memory also goes back to its socket as soon as the interface \
-         takes the packet, so that only what waits for a processor or for room counts; refused in dilated time",
+        "`false`: a packet's memory also goes back to its socket as soon as the interface takes the packet, so that \
+         only what waits for a processor or for room counts; refused in dilated time",
     ),
-    ("tcp.sack", "`net.ipv4.tcp_sack`"),
-    ("tcp.prr", "a kernel always reduces so"),
-    ("tcp.timestamps", "`net.ipv4.tcp_timestamps`"),
+    ("tcp.prr", "refused: a kernel always reduces so"),
     ("tcp.interactive", "`true`: receivers' sockets have `TCP_QUICKACK` off"),
     ("tcp.nagle", "`false`: `TCP_NODELAY` of sockets, those of `[[program]]` excepted"),
     ("cubic.coarse", "refused: a kernel has no such setting"),
 ];
+
+/// The meaning of a key on a Linux kernel, where an experiment gives it. The reference has it for each key of `[tcp]`.
+pub(crate) fn meaning(path: &str) -> Option<String> {
+    let switch = SWITCHES.iter().find(|(key, ..)| path.strip_prefix("tcp.") == Some(key));
+    let sysctl = switch.map(|(_, sysctl, ..)| format!("`net.ipv4.{sysctl}`"));
+    let text = MEANINGS.iter().find(|(meant, _)| *meant == path).map(|(_, text)| text.to_string());
+    let all: Vec<String> = sysctl.into_iter().chain(text).collect();
+    (!all.is_empty()).then(|| all.join("; "))
+}
 
 /// The keys that are meant for all Linux hosts, as their kernel has them.
 #[derive(Debug)]
@@ -290,19 +306,9 @@ impl<'a> Kernel<'a> {
     }
 
     fn switches(&mut self) {
-        let TcpConfig { ecn, frto, tail_loss_probe, compress_sacks, small_queues, sack, timestamps, .. } = *self.tcp;
-        let switches = [
-            ("ecn", ecn, "tcp_ecn", ["0", "1"]),
-            ("frto", frto, "tcp_frto", ["0", "2"]),
-            ("tail_loss_probe", tail_loss_probe, "tcp_early_retrans", ["0", "3"]),
-            ("compress_sacks", compress_sacks, "tcp_comp_sack_nr", ["0", "44"]),
-            ("small_queues", small_queues, "tcp_autocorking", ["0", "1"]),
-            ("sack", sack, "tcp_sack", ["0", "1"]),
-            ("timestamps", timestamps, "tcp_timestamps", ["0", "1"]),
-        ];
-        for (key, on, name, settings) in switches {
+        for (key, name, settings, on) in SWITCHES {
             if self.has(key) {
-                self.sysctl(name, settings[usize::from(on)]);
+                self.sysctl(name, settings[usize::from(on(self.tcp))]);
             }
         }
     }
@@ -327,4 +333,102 @@ fn milliseconds(span: Span) -> Option<u64> {
     let millisecond = Span::from_ms(1).as_ps();
     let whole = span.as_ps().is_multiple_of(millisecond) && !span.is_zero();
     whole.then(|| span.as_ps() / millisecond)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::keys;
+    use crate::{Linux, OverrideValue, Spec};
+    use serde_json::json;
+    use std::collections::BTreeSet;
+
+    const PAIR: &str = include_str!("../../lab/tests/specs/pair.toml");
+
+    /// Each key of `[tcp]` with another value than in the pair's experiment with ECN, which `ect_syn` needs, and the
+    /// settings of a kernel that this changes.
+    const GIVEN: &[(&str, &str, &[&str])] = &[
+        ("cc", "newreno", &[]),
+        ("initial_window", "20", &["initcwnd 20"]),
+        ("min_window", "1", &["firstlight.min_window=1"]),
+        ("max_window", "100", &["firstlight.max_window=100"]),
+        // 1 MB and 832 B for each 8948 B of it.
+        ("receive_window", "1MB", &["net.ipv4.tcp_rmem=4096 1092981 1092981"]),
+        ("autotune", "false", &["net.ipv4.tcp_rmem=4096 6291456 6291456"]),
+        ("send_buffer", "128kB", REFUSED),
+        ("rto_min", "2ms", &["rto_min 2ms"]),
+        ("rto_variance", "300ms", &["rto_min 300ms"]),
+        ("rto_initial", "10ms", &["firstlight.timeout_init_ms=10"]),
+        ("rto_max", "2s", &["net.ipv4.tcp_rto_max_ms=2000"]),
+        ("delayed_ack", "0s", &["quickack 1"]),
+        ("quick_acks", "17", REFUSED),
+        ("tick", "1ms", &["kernel 1ms"]),
+        ("ecn", "false", &["net.ipv4.tcp_ecn=0"]),
+        ("ect_syn", "none", &[]),
+        ("frto", "false", &["net.ipv4.tcp_frto=0"]),
+        ("tail_loss_probe", "false", &["net.ipv4.tcp_early_retrans=0"]),
+        ("compress_sacks", "false", &["net.ipv4.tcp_comp_sack_nr=0"]),
+        ("bursts", "false", &[]),
+        ("small_queues", "false", &["net.ipv4.tcp_autocorking=0"]),
+        ("sack", "false", &["net.ipv4.tcp_sack=0"]),
+        ("prr", "false", REFUSED),
+        ("timestamps", "false", &["net.ipv4.tcp_timestamps=0"]),
+        ("nagle", "true", &[]),
+        ("interactive", "true", &[]),
+    ];
+    const REFUSED: &[&str] = &["refused"];
+
+    fn read(set: &[(&str, &str)]) -> Result<Spec, String> {
+        let set = [&[("tcp.ecn", "true")], set].concat();
+        let set: Vec<_> =
+            set.iter().map(|(key, value)| (key.to_string(), OverrideValue::Text((*value).into()))).collect();
+        Spec::read(PAIR, "x.toml", &set).map_err(|error| error.to_string())
+    }
+
+    /// A key changes its own setting alone, but a receive window is not tuned where it is given.
+    #[test]
+    fn every_key_of_tcp_arrives_at_simulated_hosts() {
+        let all = keys().into_iter().filter_map(|key| Some(key.path.strip_prefix("tcp.")?.to_string()));
+        assert_eq!(all.collect::<BTreeSet<_>>(), GIVEN.iter().map(|(key, ..)| key.to_string()).collect());
+        let table = |set: &[(&str, &str)]| json!(read(set).expect("simulated hosts take every key").tables.tcp);
+        for (key, value, _) in GIVEN {
+            let (mut expected, given) = (table(&[]), value.parse().unwrap_or(json!(value)));
+            assert_ne!(expected[key], given, "{key}");
+            expected[key] = given;
+            if *key == "receive_window" {
+                expected["autotune"] = json!(false);
+            }
+            assert_eq!(table(&[(&format!("tcp.{key}"), value)]), expected);
+        }
+    }
+
+    /// The settings of a kernel, as text.
+    fn settings(Linux { hosts, parameters, tick, .. }: Linux) -> BTreeSet<String> {
+        let sysctls = hosts[0].sysctls.iter().map(|sysctl| format!("{}={}", sysctl.name, sysctl.value));
+        let parameters = parameters.iter().map(|p| format!("{}.{}={}", p.module, p.name, p.value));
+        let words: Vec<&str> = hosts[0].route.split(' ').collect();
+        let route = words.chunks(2).map(|pair| pair.join(" "));
+        sysctls.chain(parameters).chain(route).chain([format!("kernel {tick}")]).collect()
+    }
+
+    #[test]
+    fn every_key_of_tcp_means_to_a_kernel_what_it_says() {
+        let linux = |set: &[(&str, &str)]| {
+            read(&[&[("hosts.kind", "linux")], set].concat()).map(|spec| settings(spec.linux.expect("Linux hosts")))
+        };
+        let without = linux(&[]).expect("the pair");
+        for (key, value, expected) in GIVEN {
+            let path = format!("tcp.{key}");
+            let found = linux(&[(&path, value)]).map_or_else(
+                |error| vec![if error.contains(&path) { "refused".into() } else { error }],
+                |with| with.difference(&without).cloned().collect(),
+            );
+            assert_eq!(found, *expected, "{key}");
+            let text = meaning(&path).unwrap_or_default();
+            for name in expected.iter().filter_map(|setting| setting.split(['=', ' ']).next()) {
+                let named = if name.starts_with("firstlight.") { "a parameter of our driver" } else { name };
+                assert!(text.contains(named), "the meaning of {key} says nothing of {name}: {text}");
+            }
+        }
+    }
 }

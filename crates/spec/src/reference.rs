@@ -1,6 +1,6 @@
 //! The reference of keys as Markdown: `docs/reference/spec.md`.
 
-use crate::kernel::MEANINGS;
+use crate::kernel::meaning;
 use crate::kind::{Class, Kind, TextForm, toml_of};
 use crate::model::{self, Key, SchemaTable, Shape, Variant, When, Without, join};
 use firstlight_transport::cc::CcName;
@@ -157,9 +157,8 @@ impl Page {
         let (what, without) = (type_text(kind), without(key));
         let text =
             format!("**`{}`**: {what}; {without}. {}{not_of}{}", key.name, key.doc, condition(key.when.as_ref()));
-        let path = join(path, &key.name);
-        let linux = MEANINGS.iter().find(|(meant, _)| *meant == path);
-        let linux = linux.map_or(String::new(), |(_, meaning)| format!(" On Linux hosts: {meaning}."));
+        let linux =
+            meaning(&join(path, &key.name)).map_or(String::new(), |meaning| format!(" On Linux hosts: {meaning}."));
         self.wrapped(&format!("{text}{linux}"), "- ", "  ");
         let Class::Name(names) = &kind.class else { return };
         for (name, doc) in names.iter().filter(|(_, doc)| !doc.is_empty()) {

@@ -5,7 +5,7 @@ use firstlight_net::fabric::{HybridConfig, Resize, SegregationConfig, VoqConfig}
 use firstlight_net::{Band, Drops, RedConfig};
 use firstlight_spec::{CaptureSide, ConnectionControl, Flow, Network, OverrideValue, Spec};
 use firstlight_transport::cc::{Drain, RoundTrip, SlowStart, SwiftConfig, TimelyConfig, VegasConfig};
-use firstlight_transport::{Autotune, CcConfig, StackConfig, TcpConfig};
+use firstlight_transport::{CcConfig, StackConfig, TcpConfig};
 use firstlight_units::{Bytes, Rate, Span};
 
 const PAIR: &str = include_str!("../../lab/tests/specs/pair.toml");
@@ -97,54 +97,6 @@ fn without_settings_hosts_are_as_the_endpoint_has_them() {
     let star = read(INCAST, &[]);
     assert_eq!(star.tables.tcp.tcp, TcpConfig { mtu: 1500, stack, ..TcpConfig::default() });
     assert_eq!(star.name, "my-test");
-}
-
-/// Every number and flag of [tcp] set to something else than its default.
-#[test]
-fn every_setting_of_tcp_arrives() {
-    let set = [
-        ("tcp.initial_window", "11"),
-        ("tcp.receive_window", "1MB"),
-        ("tcp.autotune", "false"),
-        ("tcp.send_buffer", "128KiB"),
-        ("tcp.rto_min", "201ms"),
-        ("tcp.rto_variance", "20ms"),
-        ("tcp.rto_initial", "2s"),
-        ("tcp.rto_max", "60s"),
-        ("tcp.delayed_ack", "41ms"),
-        ("tcp.quick_acks", "17"),
-        ("tcp.tick", "4ms"),
-        ("tcp.ecn", "true"),
-        ("tcp.frto", "false"),
-        ("tcp.tail_loss_probe", "false"),
-        ("tcp.compress_sacks", "false"),
-        ("tcp.bursts", "false"),
-        ("tcp.small_queues", "false"),
-        ("tcp.prr", "false"),
-    ];
-    let expected = TcpConfig {
-        mtu: 9000,
-        initial_window: 11,
-        receive_window: Bytes::new(1_000_000),
-        autotune: Autotune::Off,
-        send_buffer: Some(Bytes::new(128 << 10)),
-        rto_min: Span::from_ms(201),
-        rto_variance: Some(Span::from_ms(20)),
-        rto_initial: Span::from_secs(2),
-        rto_max: Span::from_secs(60),
-        delayed_ack: Span::from_ms(41),
-        quick_acks: 17,
-        tick: Span::from_ms(4),
-        ecn: true,
-        frto: false,
-        tail_loss_probe: false,
-        compress_sacks: false,
-        bursts: false,
-        small_queues: false,
-        prr: false,
-        ..TcpConfig::default()
-    };
-    assert_eq!(read(PAIR, &set).tables.tcp.tcp, expected);
 }
 
 #[test]
