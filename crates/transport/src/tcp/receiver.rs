@@ -393,7 +393,7 @@ impl Receiver {
         }
         if terms.timestamps {
             let full = p.payload() >= self.policy.segment;
-            self.offer.on_echo(p.tsecr(), full.then(|| timestamp(now)), self.unread() > 0);
+            self.offer.on_echo(p.tsecr(), || full.then(|| timestamp(now)), self.unread() > 0);
         }
         self.on_ecn(p, start, end, terms);
         let memory = self.measure(p, terms);
