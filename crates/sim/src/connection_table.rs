@@ -71,7 +71,7 @@ impl FlowEnd {
     }
 
     /// Sends until there is nothing to send, or the interface is full: then it returns false.
-    #[inline(never)]
+    #[inline]
     fn send(&mut self, fabric: &mut Fabric, now: Time) -> bool {
         while fabric.has_room(self.host) {
             if !self.send_one(fabric, now) {
