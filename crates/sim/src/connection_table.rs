@@ -36,7 +36,7 @@ impl FlowEnd {
 
     /// Sends the packets that the connection has to send, as far as its host's interface has room. Returns when the
     /// connection's timer is due. `endpoint` is the number of the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         endpoint: usize,
