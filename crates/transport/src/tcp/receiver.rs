@@ -739,6 +739,7 @@ impl Receiver {
 
     /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload
     /// needs the room, SACK.
+    #[inline(always)]
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);
