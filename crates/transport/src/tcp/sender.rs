@@ -522,7 +522,7 @@ impl Sender {
     }
 
     /// `len` bytes were sent, or sent again; new data started at `next` before.
-    #[inline]
+    #[inline(always)]
     fn after_send(&mut self, len: u32, next: u64, now: Time, terms: &Terms) {
         if self.board.in_flight() == 1 {
             self.cc.on_resume(now, self.last_sent, next);
