@@ -36,7 +36,7 @@ impl FlowEnd {
 
     /// Sends the packets that the connection has to send, as far as its host's interface has room. Returns when the
     /// connection's timer is due. `endpoint` is the number of the end.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit(
         &mut self,
         endpoint: usize,
@@ -71,7 +71,7 @@ impl FlowEnd {
     }
 
     /// Sends until there is nothing to send, or the interface is full: then it returns false.
-    #[inline(never)]
+    #[inline]
     fn send(&mut self, fabric: &mut Fabric, now: Time) -> bool {
         while fabric.has_room(self.host) {
             if !self.send_one(fabric, now) {

@@ -281,7 +281,7 @@ macro_rules! registry {
                     $(Controller::$Controller(c) => c.wants_delivery(),)*
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn pace(&mut self, bytes: Bytes) -> Span {
                 match self {
                     Controller::Own(c) => c.pace(bytes),

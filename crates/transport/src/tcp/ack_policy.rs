@@ -237,13 +237,15 @@ impl AckPolicy {
             delay = delay.min(rtt.smoothed().map_or(most, |srtt| srtt.clamp(terms.delayed_ack, most)));
         }
         let delay = delay.min(self.longest(terms));
-        // A quarter of the delay, in whole ticks.
-        let part = delay.as_ps() / 4;
-        let soon = Span::from_ps(part - part.checked_rem(terms.tick.as_ps()).unwrap_or(0));
-        if self.deadline < Time::MAX && self.deadline <= self.ticks.after(now, soon) {
-            // It would be due soon anyway.
-            self.now = true;
-            return;
+        if self.deadline < Time::MAX {
+            // A quarter of the delay, in whole ticks.
+            let part = delay.as_ps() / 4;
+            let soon = Span::from_ps(part - part.checked_rem(terms.tick.as_ps()).unwrap_or(0));
+            if self.deadline <= self.ticks.after(now, soon) {
+                // It would be due soon anyway.
+                self.now = true;
+                return;
+            }
         }
         self.deadline = self.deadline.min(self.ticks.after(now, delay));
         self.timer = self.deadline;

@@ -105,7 +105,8 @@ impl Sender {
         if self.phase >= Phase::Recovery || usable >= most || (!last && usable >= len) {
             return false;
         }
-        if now.whole_ns() > (self.last_sent + QUIET).whole_ns() {
+        let quiet = self.last_sent + QUIET;
+        if now > quiet && now.whole_ns() > quiet.whole_ns() {
             return false;
         }
         let whole = (u64::from(self.window.cwnd) * mss).min(self.window_end - self.una);

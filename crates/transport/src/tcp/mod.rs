@@ -154,6 +154,7 @@ impl Connection {
     }
 
     /// A segment for this connection arrived.
+    #[inline(always)]
     pub fn on_segment(&mut self, p: TcpSegment<'_>, now: Time) {
         if self.state != State::Established || !teardown::is_plain(p.flags()) {
             return self.on_unusual(p, now);

@@ -266,9 +266,9 @@ impl Offer {
     /// round trip took as long, if it took any time by that clock. Longer samples count for an eighth, and not at all
     /// if the program is `slow`.
     #[inline]
-    pub(crate) fn on_echo(&mut self, timestamp: u32, now: Option<u32>, slow: bool) {
+    pub(crate) fn on_echo(&mut self, timestamp: u32, now: impl FnOnce() -> Option<u32>, slow: bool) {
         if let Some(tuning) = &mut self.of_2012 {
-            if let Some(now) = now {
+            if let Some(now) = now() {
                 tuning.on_echo(now.wrapping_sub(timestamp));
             }
             return;
@@ -277,7 +277,7 @@ impl Offer {
             return;
         }
         self.echoed = timestamp;
-        let Some(now) = now else { return };
+        let Some(now) = now() else { return };
         let sample = 8 * 1000 * u64::from(now.wrapping_sub(timestamp));
         let longer = self.rtt > 0 && sample > self.rtt;
         if longer && !slow {
@@ -458,10 +458,10 @@ mod tests {
     #[test]
     fn a_timestamp_is_looked_at_once() {
         let mut offer = offer();
-        offer.on_echo(5, None, false);
-        offer.on_echo(5, Some(15), false);
+        offer.on_echo(5, || None, false);
+        offer.on_echo(5, || Some(15), false);
         assert_eq!(offer.rtt, 0);
-        offer.on_echo(6, Some(16), false);
+        offer.on_echo(6, || Some(16), false);
         assert_eq!(offer.round_trip(), Span::from_ms(10));
     }
 }

@@ -154,7 +154,7 @@ mod tests {
         let mut offer = Offer::new(&Terms::new(&config, false));
         assert_eq!(offer.buffer().get(), FIRST);
         offer.establish(8948, us(100));
-        offer.on_echo(5, Some(5), false);
+        offer.on_echo(5, || Some(5), false);
         offer.measure(8948, 20_000);
         offer.tune(300_001, 0, 0, us(1000));
         assert_eq!((offer.buffer().get(), offer.space()), (800_000, 600_000));

@@ -71,6 +71,7 @@ impl Default for Rack {
 
 impl Sender {
     /// Section 6.2, steps 1 to 3: a segment was delivered, cumulatively or by SACK.
+    #[inline(never)]
     pub(crate) fn rack_delivered(&mut self, segment: &Segment, now: Time) {
         let retransmitted = segment.marks.has(Mark::EVER_RETRANSMITTED);
         let rtt = elapsed(segment.sent, now);

@@ -145,7 +145,18 @@ impl Reassembly {
     }
 
     /// Takes in the segment `start..end`, which is `kept` so if it lies beyond a gap: then it is yet to be reported.
+    #[inline]
     pub(crate) fn insert(&mut self, start: u64, end: u64, kept: BufferedPacket) -> Arrival {
+        if start == self.next && end > start && !self.has_gap() {
+            self.next = end;
+            return Arrival::InOrder { filled_gap: false, behind: Behind::default() };
+        }
+        self.insert_beside_others(start, end, kept)
+    }
+
+    /// Takes in a segment that repeats some of what has arrived, or where something lies beyond a gap.
+    #[inline(never)]
+    fn insert_beside_others(&mut self, start: u64, end: u64, kept: BufferedPacket) -> Arrival {
         if start <= self.next && end > self.next {
             if start < self.next {
                 self.note_duplicate(start, self.next);

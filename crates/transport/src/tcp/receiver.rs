@@ -393,7 +393,7 @@ impl Receiver {
         }
         if terms.timestamps {
             let full = p.payload() >= self.policy.segment;
-            self.offer.on_echo(p.tsecr(), full.then(|| timestamp(now)), self.unread() > 0);
+            self.offer.on_echo(p.tsecr(), || full.then(|| timestamp(now)), self.unread() > 0);
         }
         self.on_ecn(p, start, end, terms);
         let memory = self.measure(p, terms);
@@ -729,8 +729,17 @@ impl Receiver {
         (upto, window, self.report_before_change.take())
     }
 
+    /// Writes the SACK option, with a report that is settled, or else with what there is to report.
+    #[inline(never)]
+    fn write_report(&mut self, p: &mut TcpSegmentMut<'_>, settled: Option<Box<Report>>) {
+        let report = settled.map_or_else(|| self.stream.take_report(self.map), |report| *report);
+        let option = report.write(p);
+        p.add_options(option);
+    }
+
     /// Fills in what every packet reports to the peer: acknowledgement, echo, timestamp echo and, where no payload
     /// needs the room, SACK.
+    #[inline(always)]
     pub(crate) fn write_ack(&mut self, p: &mut TcpSegmentMut<'_>, now: Time, terms: &Terms) {
         p.insert_flags(TcpFlags::ACK);
         p.set_tsecr(self.ts_recent);
@@ -752,13 +761,8 @@ impl Receiver {
             latency::echo(p, sample);
             self.sample = None;
         }
-        if !p.is_data() {
-            let option = match report {
-                Some(report) => report.write(p),
-                None if self.stream.reports() => self.stream.take_report(self.map).write(p),
-                None => 0,
-            };
-            p.add_options(option);
+        if !p.is_data() && (report.is_some() || self.stream.reports()) {
+            self.write_report(p, report);
         }
         if let Some(reader) = &mut self.reader {
             reader.last_packet = now;

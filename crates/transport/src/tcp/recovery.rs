@@ -149,7 +149,7 @@ impl Sender {
         }
         let rtt = self.sample_rtt(&news, p.tsecr(), now, terms);
         let latency = if p.has_stamps() { latency::measured(&p) } else { None };
-        let report = Ack {
+        let mut report = Ack {
             now,
             delivered: news.delivered,
             advanced: news.packets,
@@ -186,7 +186,7 @@ impl Sender {
             self.reduce(news.delivered, news.advanced && news.lost == 0, terms);
         } else if news.delivered > 0 && self.may_raise(&news) {
             self.filled_at = now;
-            let report = Ack { open: self.phase == Phase::Open, ..report };
+            report.open = self.phase == Phase::Open;
             if self.is_limited() {
                 self.cc.grow(&mut self.window, &report);
             } else {

@@ -354,12 +354,14 @@ impl Sender {
         self.pacer.wake = Time::MAX;
         // As in Linux, when a packet has left the interface copies go first, also while F-RTO waits for an ACK.
         let woken = self.small_queue.waits && self.small_queue.wake <= now;
-        self.new_data_first &= !woken;
-        if self.queue.attempt == Attempt::None && self.small_queue.wake <= now {
-            // A packet has left the interface: whatever the program has asked for, it does not hold any more.
-            self.queue.attempt = Attempt::Usual;
+        if woken {
+            self.new_data_first = false;
+            if self.queue.attempt == Attempt::None {
+                // A packet has left the interface: whatever the program has asked for, it does not hold any more.
+                self.queue.attempt = Attempt::Usual;
+            }
         }
-        if self.queue.attempt != Attempt::None {
+        if self.small_queue.waits && self.queue.attempt != Attempt::None {
             self.small_queue.end_wait();
         }
         if self.is_held_back(now) {
@@ -520,7 +522,7 @@ impl Sender {
     }
 
     /// `len` bytes were sent, or sent again; new data started at `next` before.
-    #[inline]
+    #[inline(always)]
     fn after_send(&mut self, len: u32, next: u64, now: Time, terms: &Terms) {
         if self.board.in_flight() == 1 {
             self.cc.on_resume(now, self.last_sent, next);

@@ -108,7 +108,9 @@ impl Sender {
         self.small_queue.forget(now);
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let memory = burst + terms.stack.memory.beside_chunk();
-        if self.small_queue.held(now) < MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
+        let held = self.small_queue.held(now);
+        let fits = held < MOST && (held < 2 * memory || held < self.bytes_per_ms(terms));
+        if fits || self.has_one_burst() {
             return false;
         }
         self.queue.split_head(self.next + burst);
