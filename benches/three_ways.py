@@ -97,7 +97,9 @@ def draw(found: Mapping[str, list[tuple[Value, Numbers]]], claims: Iterable[Clai
             places = range(len(rows))
             for kind, look in LOOKS.items():
                 label = "" if kind == "dilated" else look["label"]
-                axes.plot(places, [n[kind][metric] for _, n in rows], lw=1.2, ms=4, **{**look, "label": label})
+                axes.plot(
+                    places, [n[kind][metric] for _, n in rows], lw=1.2, ms=4, **{**look, "label": label}
+                )
             valid = [place for place, (_, n) in zip(places, rows, strict=True) if not n["dilated"][INVALID]]
             heights = [rows[place][1]["dilated"][metric] for place in valid]
             filled = {**LOOKS["dilated"], "mfc": LOOKS["dilated"]["color"]}
