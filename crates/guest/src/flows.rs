@@ -34,9 +34,9 @@ const SHORT: u64 = 1 << 16;
 const ZEROS: &str = "/run/zeros";
 /// Bytes that one call receives at most.
 const LARGE: u64 = 1 << 30;
-/// Bytes that wake a receiver on the machine's kernel. Below them that kernel acknowledges every second segment as it
-/// arrives, and not only once the program has read, which may take long on a machine that many hosts share. Half of the
-/// least first window, so that the sender never waits for the program.
+/// Bytes that wake a receiver in dilated time. Below them the kernel acknowledges every second segment as it arrives;
+/// otherwise an ACK waits until the program has read, on a processor that many hosts share. It is half of a kernel's
+/// first window: the other half is open while the program wakes up.
 const WAKING: u64 = 1 << 15;
 /// Stack of a flow's thread, in bytes.
 const STACK: usize = 32 * 1024;
@@ -51,16 +51,16 @@ pub struct GuestFlow {
     sender: Arc<OwnedFd>,
     listener: Arc<TcpListener>,
     receiver: Arc<OnceLock<TcpStream>>,
-    /// Whether the host shares the machine's kernel with others.
-    shares_kernel: bool,
+    /// Whether the hosts run in dilated time, on the machine's kernel.
+    dilated: bool,
 }
 
-/// Makes the sockets of all flows, host by host. The hosts may share the machine's kernel.
+/// Makes the sockets of all flows, host by host. The hosts may run in dilated time.
 pub fn prepare(
     plans: &[FlowPlan],
     hosts: &[GuestHost],
     addresses: &[HostPlan],
-    share_kernel: bool,
+    dilated: bool,
 ) -> Result<Vec<GuestFlow>, GuestFailure> {
     let mut senders: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
     let mut listeners: Vec<Option<OwnedFd>> = plans.iter().map(|_| None).collect();
@@ -95,7 +95,7 @@ pub fn prepare(
             sender: Arc::new(sender.ok_or_else(lost)?),
             listener: Arc::new(listener.ok_or_else(lost)?.into()),
             receiver: Arc::new(OnceLock::new()),
-            shares_kernel: share_kernel,
+            dilated,
         })
     };
     ends.map(flow).collect()
@@ -243,7 +243,7 @@ impl GuestFlow {
     fn receive(&self, engine: &EngineDevice) -> Result<bool, GuestFailure> {
         let receiver = self.accept()?;
         let mut left = self.plan.size.unwrap_or(u64::MAX);
-        if self.shares_kernel && self.plan.reads.is_none() && left > WAKING {
+        if self.dilated && self.plan.reads.is_none() && left > WAKING {
             self.wake_at(receiver, WAKING)?;
             while left > WAKING {
                 left -= self.discard(receiver, (left - WAKING).min(LARGE), true)?;

@@ -122,8 +122,8 @@ impl Netlink {
     }
 
     /// Limits a device to `rate` bytes a second by a token bucket filter (tc-tbf(8)). Up to `packets` packets of `mtu`
-    /// bytes wait. The bucket holds one of them and what passes in [`LATENESS_US`]: in a smaller one, tokens
-    /// would be lost while a timer is late.
+    /// bytes wait. The bucket holds one of them and what passes in [`LATENESS_US`]: a smaller one would lose tokens
+    /// while a timer is late.
     pub fn shape(&self, index: u32, rate: u64, mtu: u16, packets: u32) -> Result<(), Errno> {
         let narrow = u32::try_from(rate).unwrap_or(u32::MAX);
         // Two rates of: cell's size, layer, overhead, alignment, smallest packet, rate; limit, bucket, peak's bucket.

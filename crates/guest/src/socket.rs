@@ -101,6 +101,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
+    #[allow(unsafe_code)]
     fn discarded_bytes_are_counted() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -110,6 +111,13 @@ mod tests {
         });
         let (stream, _) = listener.accept().unwrap();
         wake_at(&stream, 32_768).unwrap();
+        let (mut mark, mut length) = (0_i32, size_of::<i32>() as libc::socklen_t);
+        // SAFETY: the kernel writes at most `length` bytes, which `mark` has.
+        let failed = unsafe {
+            let (level, option) = (libc::SOL_SOCKET, libc::SO_RCVLOWAT);
+            libc::getsockopt(stream.as_raw_fd(), level, option, (&raw mut mark).cast(), &mut length)
+        };
+        assert_eq!((failed, mark), (0, 32_768));
         assert_eq!(discard(&stream, 300_000, true).unwrap(), 300_000);
         wake_at(&stream, 1).unwrap();
         assert_eq!(discard(&stream, 1 << 30, true).unwrap(), 700_000);

@@ -139,9 +139,9 @@ fn rounded(us: f64) -> String {
 /// The largest permitted lateness on the machine's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounds {
-    /// Of packets: a tenth of a night, stretched by the TDF.
+    /// Packets may be this late: the TDF times a tenth of the shortest night or, without circuits, round trip.
     pub packets: Span,
-    /// Of timers: Linux's own, stretched by the TDF, or that of packets if it is larger.
+    /// Timers may be this late: the TDF times [`TIMER_SLACK`], or as late as packets if that is more.
     pub timers: Span,
 }
 
@@ -153,6 +153,7 @@ impl Bounds {
     }
 }
 
+/// The largest permitted lateness of packets ([`Bounds::packets`]).
 fn packet_bound(spec: &Spec) -> Span {
     let grain = match &spec.network {
         Network::Hybrid(hybrid) => {
@@ -209,7 +210,7 @@ to = "rack1"
     }
 
     #[test]
-    fn the_bound_is_a_tenth_of_a_night_on_the_machines_clock() {
+    fn bounds_are_stretched_by_the_tdf() {
         assert_eq!(Bounds::of(&spec()), Bounds { packets: Span::from_us(40), timers: Span::from_ms(1) });
     }
 
@@ -236,6 +237,13 @@ to = "rack1"
             (&json!(1000.0), &json!(40.0))
         );
         assert_eq!(json["packets_delivered"]["late_share"], json!(0.02));
+    }
+
+    #[test]
+    fn timers_may_be_as_late_as_packets() {
+        let text = HYBRID.replace("night = \"20us\"", "night = \"1ms\"");
+        let spec = Spec::read(&text, "t.toml", &[]).unwrap();
+        assert_eq!(Bounds::of(&spec), Bounds { packets: Span::from_ms(2), timers: Span::from_ms(2) });
     }
 
     #[test]

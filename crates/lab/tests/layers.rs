@@ -27,7 +27,7 @@ const CRATES: [(&str, &[&str]); 18] = [
     ("spec", &["units", "net", "circuits", "transport", "plugin", "messages", "formats", "linux"]),
     ("lab", &["units", "version", "net", "circuits", "transport", "messages", "formats", "linux", "sim", "spec"]),
     ("uml", &["units", "version", "net", "formats", "linux", "sim", "lab"]),
-    ("dilated", &["net", "linux", "lab", "uml"]),
+    ("dilated", &["units", "net", "linux", "lab", "uml"]),
     ("py", &["units", "version", "circuits", "transport", "plugin", "formats", "spec", "lab"]),
 ];
 

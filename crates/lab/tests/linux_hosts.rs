@@ -537,3 +537,14 @@ fn what_cannot_be() {
     }
     assert!(wrong.is_empty(), "{wrong}");
 }
+
+#[test]
+fn flows_have_the_settings_of_their_sockets() {
+    let of = |set: &[(&str, &str)]| {
+        let plan = plan_of(PAIR, &[&[LINUX], set].concat());
+        (plan.flows[0].nagle, plan.flows[0].interactive)
+    };
+    assert_eq!(of(&[]), (false, false));
+    assert_eq!(of(&[("tcp.nagle", "true")]), (true, false));
+    assert_eq!(of(&[("tcp.interactive", "true")]), (false, true));
+}

@@ -346,7 +346,8 @@ mod tests {
     const PAIR: &str = include_str!("../../lab/tests/specs/pair.toml");
 
     /// Each key of `[tcp]` with another value than in the pair's experiment with ECN, which `ect_syn` needs, and the
-    /// settings of a kernel that this changes.
+    /// settings of a kernel that this changes. Where there are none, it changes connections or the device, which
+    /// `lab/tests/linux_hosts.rs` tests.
     const GIVEN: &[(&str, &str, &[&str])] = &[
         ("cc", "newreno", &[]),
         ("initial_window", "20", &["initcwnd 20"]),
@@ -425,6 +426,7 @@ mod tests {
             );
             assert_eq!(found, *expected, "{key}");
             let text = meaning(&path).unwrap_or_default();
+            assert!(!text.is_empty(), "{key} has no meaning");
             for name in expected.iter().filter_map(|setting| setting.split(['=', ' ']).next()) {
                 let named = if name.starts_with("firstlight.") { "a parameter of our driver" } else { name };
                 assert!(text.contains(named), "the meaning of {key} says nothing of {name}: {text}");

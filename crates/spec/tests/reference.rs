@@ -27,7 +27,7 @@ fn every_key_of_tcp_says_what_it_is_to_a_linux_kernel() {
     let keys: Vec<&str> = table.split(" - **").skip(1).collect();
     assert!(keys.len() > 15, "{keys:?}");
     let without: Vec<&&str> = keys.iter().filter(|key| !key.contains("On Linux hosts:")).collect();
-    assert!(without.is_empty(), "add a line to MEANINGS of kernel.rs: {without:?}");
+    assert!(without.is_empty(), "add a line to SWITCHES or MEANINGS of kernel.rs: {without:?}");
 }
 
 #[test]

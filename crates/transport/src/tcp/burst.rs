@@ -106,6 +106,7 @@ impl Sender {
             return false;
         }
         let quiet = self.last_sent + QUIET;
+        // Compared first without divisions, which decides in most cases.
         if now > quiet && now.whole_ns() > quiet.whole_ns() {
             return false;
         }

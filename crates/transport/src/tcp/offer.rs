@@ -264,7 +264,7 @@ impl Offer {
 
     /// A segment echoes `timestamp`, in milliseconds of this host's clock; a full one is the first to do so `now`: the
     /// round trip took as long, if it took any time by that clock. Longer samples count for an eighth, and not at all
-    /// if the program is `slow`.
+    /// if the program is `slow`. `now` is asked for a new timestamp only.
     #[inline]
     pub(crate) fn on_echo(&mut self, timestamp: u32, now: impl FnOnce() -> Option<u32>, slow: bool) {
         if let Some(tuning) = &mut self.of_2012 {

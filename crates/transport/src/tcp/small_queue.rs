@@ -109,8 +109,7 @@ impl Sender {
         let Some(&(leaves, _)) = self.small_queue.packets.front() else { return false };
         let memory = burst + terms.stack.memory.beside_chunk();
         let held = self.small_queue.held(now);
-        let fits = held < MOST && (held < 2 * memory || held < self.bytes_per_ms(terms));
-        if fits || self.has_one_burst() {
+        if self.may_hold(held, memory, terms) || self.has_one_burst() {
             return false;
         }
         self.queue.split_head(self.next + burst);
@@ -118,6 +117,12 @@ impl Sender {
         self.queue.attempt = Attempt::Usual;
         self.small_queue.wait(leaves);
         true
+    }
+
+    /// Whether the interface may hold `held` bytes beside a burst of `memory`. The rate, which takes a division, comes
+    /// last.
+    fn may_hold(&self, held: u64, memory: u64, terms: &Terms) -> bool {
+        held < MOST && (held < 2 * memory || held < self.bytes_per_ms(terms))
     }
 
     /// Whether segment `i`, which is sent again, waits for the interface, which may hold twice as much as for new data.
@@ -131,7 +136,7 @@ impl Sender {
         }
         let [start, end] = [self.board.get(first).start, self.board.get(last).end()];
         let memory = end - start + terms.stack.memory.beside_chunk();
-        if self.small_queue.held(now) < 2 * MOST.min(self.bytes_per_ms(terms).max(2 * memory)) || self.has_one_burst() {
+        if self.may_hold(self.small_queue.held(now) / 2, memory, terms) || self.has_one_burst() {
             return false;
         }
         self.small_queue.wait(leaves);

@@ -106,8 +106,8 @@ impl Terms {
         if self.scaling { self.config.window_scale().min(LARGEST_SCALE) } else { 0 }
     }
 
-    /// Payload bytes of the largest segment that this end takes, by which its windows begin and grow. As in Linux, the
-    /// option for timestamps of the interfaces makes only segments smaller that are sent.
+    /// Payload bytes of the largest segment that this end takes. Its windows begin with these and grow by them. As in
+    /// Linux, DX's option is not subtracted here: it shortens the segments that are sent ([`Terms::settle`]).
     pub(crate) fn own_mss(&self) -> u32 {
         let options = if self.timestamps { TIMESTAMPS } else { 0 };
         u32::from(self.config.mtu - BARE_HEADER - options)
