@@ -685,13 +685,14 @@ int main(void)
 
 
 def test_programs_do_not_see_the_machines_processor(tmp_path: Path) -> None:
-    """CPUID answers the same on every machine: no model, no RDRAND or RDSEED, no AVX."""
-    if not kernels.find(250).seccomp or not doctor.traps_cpuid():
-        pytest.skip("this machine or this kernel does not trap CPUID")
+    """CPUID answers the same on every machine that can trap it: no model, no RDRAND or RDSEED, no AVX. On
+    others programs see the machine's own processor, as doctor says."""
     (tmp_path / "model.c").write_text(MODEL)
     subprocess.run(["cc", "-O1", "-o", tmp_path / "model", tmp_path / "model.c"], check=True)
+    own = subprocess.run([tmp_path / "model"], check=True, capture_output=True, text=True).stdout
+    hidden = kernels.find(250).seccomp and doctor.traps_cpuid()
     file = with_programs(tmp_path, f'on = "host0"\nname = "told"\nrun = "{tmp_path}/model"')
-    assert fl.run(file, LINUX).programs["told"] == "AuthenticAMD|Firstlight|0 0 0 0|100"
+    assert fl.run(file, LINUX).programs["told"] == ("AuthenticAMD|Firstlight|0 0 0 0|100" if hidden else own)
 
 
 def test_a_program_that_polls_the_clock_ends(tmp_path: Path) -> None:
