@@ -25,8 +25,8 @@ const ALWAYS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
 ];
 
-/// A key that is on or off: its name, the sysctl below `net.ipv4` that it is to a kernel, the sysctl's values for off
-/// and on, and the key's value.
+/// A key of `[tcp]` that a sysctl turns on and off. In order: the key's name, the sysctl below `net.ipv4`, its values
+/// for off and on, the key's value in a configuration.
 type Switch = (&'static str, &'static str, [&'static str; 2], fn(&TcpConfig) -> bool);
 
 const SWITCHES: &[Switch] = &[

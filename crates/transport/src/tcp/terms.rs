@@ -107,7 +107,8 @@ impl Terms {
     }
 
     /// Payload bytes of the largest segment that this end takes. Its windows begin with these and grow by them. As in
-    /// Linux, DX's option is not subtracted here: it shortens the segments that are sent ([`Terms::settle`]).
+    /// Linux, the option for timestamps of the interfaces (DX, Swift, TIMELY) is not subtracted here: it shortens the
+    /// segments that are sent ([`Terms::settle`]).
     pub(crate) fn own_mss(&self) -> u32 {
         let options = if self.timestamps { TIMESTAMPS } else { 0 };
         u32::from(self.config.mtu - BARE_HEADER - options)
